@@ -1,0 +1,60 @@
+"""Whose request is it? The client's key, from whichever place its SDK puts it, looked up by digest."""
+
+from typing import Protocol
+from urllib.parse import parse_qsl
+
+from headrace.model.key import Key, KeyState, key_digest
+from headrace.model.problem import Kind, Problem
+from headrace.model.request import RequestHead
+
+_MISSING = Problem(Kind.MISSING_API_KEY, "No API key came with the request. Send it as `Authorization: Bearer KEY`.")
+_INVALID = Problem(Kind.INVALID_API_KEY, "The API key is not known here. Check the key and the base URL.")
+_DIFFERENT = Problem(
+    Kind.INVALID_API_KEY, "The request carries two different API keys. Send one, as `Authorization: Bearer KEY`."
+)
+_EXPIRED = Problem(Kind.EXPIRED_API_KEY, "The API key has expired. Ask the operator for a new one.")
+_DISABLED = Problem(Kind.KEY_DISABLED, "The API key is switched off. Ask the operator.")
+
+
+class Keys(Protocol):
+    """What authentication asks of the catalogue."""
+
+    def find_key(self, digest: bytes) -> Key | None:
+        """The key of this digest, whatever its state."""
+
+
+def authenticate(head: RequestHead, keys: Keys, under: bytes, now: float) -> Key | Problem:
+    """The key that the request came with. `under` is the digest key; `now` seconds since the epoch.
+
+    Only the digest is looked up, so the time that this takes tells nothing of the secret.
+    """
+    found = credentials(head)
+    if not found:
+        return _MISSING
+    if any(other != found[0] for other in found):
+        return _DIFFERENT
+    key = keys.find_key(key_digest(under, found[0]))
+    if key is None:
+        return _INVALID
+    if key.state is not KeyState.ACTIVE:
+        return _DISABLED
+    if key.expires is not None and now >= key.expires:
+        return _EXPIRED
+    return key
+
+
+def credentials(head: RequestHead) -> list[bytes]:
+    """Every key in the request, in order of precedence: x-api-key, x-goog-api-key, Bearer, `?key=`."""
+    found: list[bytes] = []
+    bearer: list[bytes] = []
+    for name, value in head.headers:
+        if name in (b"x-api-key", b"x-goog-api-key"):
+            found.append(value.strip())
+        elif name == b"authorization":
+            scheme, _, rest = value.strip().partition(b" ")
+            if scheme.lower() == b"bearer":
+                bearer.append(rest.strip())
+    found += bearer
+    if "key=" in head.query:
+        found += [value.encode() for name, value in parse_qsl(head.query) if name == "key"]
+    return [value for value in found if value]

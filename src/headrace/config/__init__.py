@@ -1,0 +1,1 @@
+"""Loads and validates the configuration file into model values."""

@@ -1,0 +1,66 @@
+"""What is allowed in a file, but hardly meant."""
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+from headrace.config.errors import Fault
+from headrace.config.sections import Sections
+from headrace.config.source import Location, fault
+
+SHORT_SECRET = 20
+
+
+def advise(sections: Sections, exposed: bool) -> tuple[Fault, ...]:
+    """Warnings; `exposed` says that other users of the machine may read the file."""
+    findings = [*_empty(sections), *_unused(sections), *_keys(sections)]
+    if exposed:
+        message = "stands in a file that others may read; use env:NAME or file:PATH, or run chmod 600 on it"
+        findings += [(location, message) for location in _literal_secrets(sections)]
+    found = (fault(sections.root, location, message) for location, message in findings)
+    return tuple(sorted(found, key=lambda one: one.line or 0))
+
+
+_Finding = tuple[Location, str]
+
+
+def _empty(sections: Sections) -> Iterator[_Finding]:
+    if not sections.channels:
+        yield ("channels",), "none: no request can go anywhere"
+    if not sections.models:
+        yield ("models",), "none: every request gets 404 model_not_found"
+    if not sections.keys:
+        yield ("keys",), "none: every request gets 401"
+
+
+def _unused(sections: Sections) -> Iterator[_Finding]:
+    routed = {route.channel for model in sections.models.values() if model for route in model.routes}
+    for name, channel in sections.channels.items():
+        if sections.models and channel and name not in routed and not channel.home:
+            yield ("channels", name), "no model has a route to it"
+
+
+def _keys(sections: Sections) -> Iterator[_Finding]:
+    exact = [name for name in sections.models if "*" not in name]
+    patterns = [name for name in sections.models if "*" in name]
+    for index, key in enumerate(sections.keys):
+        if key is None:
+            continue
+        if len(key.secret.text) < SHORT_SECRET:
+            yield ("keys", index, "secret"), f"is shorter than {SHORT_SECRET} characters and may be guessed"
+        for place, allowed in enumerate(key.models):
+            if "*" in allowed:
+                useful = bool(patterns) or any(fnmatchcase(name, allowed) for name in exact)
+            else:
+                useful = allowed in exact or any(fnmatchcase(allowed, pattern) for pattern in patterns)
+            if sections.models and not useful:
+                yield ("keys", index, "models", place), "no model has a name like this"
+
+
+def _literal_secrets(sections: Sections) -> Iterator[Location]:
+    for name, channel in sections.channels.items():
+        for index, credential in enumerate(channel.credentials if channel else ()):
+            if credential.secret.literal:
+                yield ("channels", name, "credentials", index, "secret")
+    for index, key in enumerate(sections.keys):
+        if key and key.secret.literal:
+            yield ("keys", index, "secret")

@@ -1,0 +1,103 @@
+"""The file as a whole: `load` validates it, `Draft.resolve` makes of it what a worker needs.
+
+load(path) ──▶ Draft ──resolve(secret)──▶ Loaded
+  reads, checks everything, writes nothing    the secret turns keys into digests; `obtain_secret` has it
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from headrace.config.advice import advise
+from headrace.config.checks import check
+from headrace.config.convert import channel_from_options, key_from_options, model_from_options, settings_from_options
+from headrace.config.errors import ConfigError, Fault, sentence
+from headrace.config.forms import Reading
+from headrace.config.secret import STATE_SECRET_BYTES, generated_secret
+from headrace.config.sections import Sections, read_sections
+from headrace.config.source import MAX_BYTES, read
+from headrace.model.catalogue import CatalogueParts
+from headrace.model.channel import Channel, Model
+from headrace.model.key import Key, digest_key, key_digest
+from headrace.model.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A configuration that can be served. Warnings are whole sentences with file and line."""
+
+    settings: Settings
+    catalogue: CatalogueParts
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A valid file. Its keys have no digests yet, for those need the gateway's own secret."""
+
+    settings: Settings
+    channels: tuple[Channel, ...]
+    models: tuple[Model, ...]
+    keys: tuple[Key, ...]
+    warnings: tuple[str, ...]
+    key_secrets: tuple[str, ...] = field(repr=False)
+
+    def resolve(self, secret: bytes) -> Loaded:
+        """The configuration under the gateway's secret of 32 bytes."""
+        if len(secret) != STATE_SECRET_BYTES:
+            raise ValueError(f"the gateway's secret has {STATE_SECRET_BYTES} bytes")
+        under = digest_key(secret)
+        keys = tuple(
+            replace(key, digest=key_digest(under, text.encode()))
+            for key, text in zip(self.keys, self.key_secrets, strict=True)
+        )
+        settings = replace(self.settings, state=replace(self.settings.state, secret=secret))
+        return Loaded(settings, CatalogueParts(self.channels, self.models, keys), self.warnings)
+
+
+def load(path: Path, environ: Mapping[str, str] = os.environ) -> Draft:
+    """Read and validate the file. Writes nothing. Raises ConfigError with all that is wrong."""
+    reading = Reading(path.absolute().parent, environ)
+    root, faults = read(_text(path))
+    sections, inner = read_sections(root, reading)
+    if found := (*faults, *inner, *check(sections)):
+        raise ConfigError(str(path), found)
+    return _draft(path, sections, reading)
+
+
+def obtain_secret(draft: Draft) -> bytes:
+    """The gateway's secret: the one that the file names, else that in `state.directory`, which is made if it is not
+    there. For `serve`; raises ConfigError."""
+    return draft.settings.state.secret or generated_secret(Path(draft.settings.state.directory))
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(str(path), (Fault(None, "", f"cannot be read: {error.strerror}"),)) from None
+    if len(content) > MAX_BYTES:
+        raise ConfigError(str(path), (Fault(None, "", f"is larger than {MAX_BYTES >> 20} MiB"),))
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ConfigError(str(path), (Fault(line, "", "is not UTF-8 text"),)) from None
+
+
+def _draft(path: Path, sections: Sections, reading: Reading) -> Draft:
+    """The values of sections without faults."""
+    assert sections.server and sections.state and sections.stream
+    settings = settings_from_options(sections.server, sections.state, sections.stream, reading)
+    keys = [key for key in sections.keys if key]
+    exposed = bool(path.stat().st_mode & 0o077)
+    return Draft(
+        settings,
+        tuple(channel_from_options(name, one) for name, one in sections.channels.items() if one),
+        tuple(model_from_options(name, one, settings.stream) for name, one in sections.models.items() if one),
+        tuple(key_from_options(key) for key in keys),
+        tuple(sentence(str(path), advice) for advice in advise(sections, exposed)),
+        tuple(key.secret.text for key in keys),
+    )

@@ -1,0 +1,155 @@
+"""The line's entrance: from a request's path and key to its exchange, or to the short answer that it asks for."""
+
+import asyncio
+import os
+import time
+from collections import Counter
+
+from headrace.admission.authenticate import authenticate
+from headrace.exchange import Exchange, Stages
+from headrace.http.surface import Endpoint, Place, find
+from headrace.model.headers import Headers
+from headrace.model.key import Key, digest_key
+from headrace.model.outcome import Outcome
+from headrace.model.ports import ClientRequest
+from headrace.model.problem import Kind, Problem
+from headrace.model.request import Reply, RequestHead
+from headrace.model.wire import WireProtocol
+from headrace.protocols.chat import Chat
+from headrace.protocols.dialect import list_models_openai, model_openai, refuse_openai
+from headrace.protocols.interface import Api
+from headrace.routing.catalogue import Catalogue
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_JSON = (b"content-type", b"application/json")
+_ABOUT = b'{"name":"headrace","what":"a streaming gateway for LLM APIs","docs":"https://github.com/headrace/headrace"}'
+
+
+def base32(number: int, digits: int) -> str:
+    """`number` in Crockford's base 32, lower case, fixed width: it sorts as the number does."""
+    return "".join(_ALPHABET[(number >> shift) & 31] for shift in range(5 * (digits - 1), -1, -5))
+
+
+class Ids:
+    """Exchange ids: `hr_` and 26 base32 characters over 48 bits of milliseconds, 16 of the worker's incarnation, 64 random."""
+
+    def __init__(self, incarnation: int) -> None:
+        self._incarnation = incarnation & 0xFFFF
+
+    def new(self) -> str:
+        """A fresh id; later ones of one worker sort later, to the millisecond."""
+        high = (time.time_ns() // 1_000_000 & (1 << 48) - 1) << 16 | self._incarnation
+        return "hr_" + base32(high << 64 | int.from_bytes(os.urandom(8)), 26)
+
+
+class Front:
+    """Takes every request with a sound head. Belongs to one worker."""
+
+    def __init__(self, stages: Stages, catalogue: Catalogue, ids: Ids) -> None:
+        self.catalogue = catalogue
+        self.draining = False
+        self.counts: Counter[str] = Counter()
+        self.running: dict[Exchange, asyncio.Task[None]] = {}
+        self._stages = stages
+        self._ids = ids
+        self._under = digest_key(stages.settings.state.secret)
+        self._apis: dict[WireProtocol, Api] = {WireProtocol.CHAT: Chat()}
+
+    def handle(self, request: ClientRequest) -> None:
+        """Begin to answer one request (model.ports.Handler)."""
+        head = request.head
+        endpoint = find(head.method, head.path)
+        if isinstance(endpoint, Problem):
+            self._refuse(request, endpoint)
+        elif endpoint.place is Place.EXCHANGE:
+            self._exchange(request, endpoint)
+        else:
+            self._page(request, endpoint)
+
+    def refuse_edge(self, head: RequestHead | None, problem: Problem) -> Reply:
+        """The reply to a request that the edge refused: in the path's dialect where a path is known."""
+        self.counts[problem.kind.value] += 1
+        reply = refuse_openai(problem)
+        return Reply(reply.status, reply.headers + _id_headers(self._ids.new()), reply.body)
+
+    def stop_all(self, outcome: Outcome) -> None:
+        """End every running exchange: the drain deadline has passed."""
+        for exchange in tuple(self.running):
+            exchange.stop(outcome)
+
+    def _exchange(self, request: ClientRequest, endpoint: Endpoint) -> None:
+        key = self._key(request)
+        if isinstance(key, Problem):
+            self._refuse(request, key)
+            return
+        if self.draining:
+            self._refuse(request, _DRAINING)
+            return
+        if endpoint.protocol is None:
+            raise AssertionError("an exchange's endpoint has a protocol")
+        api = self._apis[endpoint.protocol]
+        exchange = Exchange(self._stages, self.catalogue, request, key, api, endpoint.operation, self._ids.new())
+        task = self._stages.loop.create_task(exchange.run())
+        self.running[exchange] = task
+        task.add_done_callback(lambda _: self.running.pop(exchange, None))
+
+    def _key(self, request: ClientRequest) -> Key | Problem:
+        return authenticate(request.head, self.catalogue, self._under, time.time())
+
+    def _page(self, request: ClientRequest, endpoint: Endpoint) -> None:
+        match endpoint.place:
+            case Place.HEALTH:
+                self._answer(request, Reply(200, [_JSON], b'{"status":"ok"}'))
+            case Place.READY:
+                ready = not self.draining
+                body = b'{"status":"ready"}' if ready else b'{"status":"draining"}'
+                self._answer(request, Reply(200 if ready else 503, [_JSON], body))
+            case Place.ABOUT:
+                self._answer(request, Reply(200, [_JSON], _ABOUT))
+            case _:
+                self._models(request, endpoint)
+
+    def _models(self, request: ClientRequest, endpoint: Endpoint) -> None:
+        key = self._key(request)
+        if isinstance(key, Problem):
+            self._refuse(request, key)
+            return
+        offered = self.catalogue.models_for(key, _OPENAI_LISTS)
+        if endpoint.place is Place.MODELS:
+            body = list_models_openai([(model.name, self.catalogue.formats(model)) for model in offered])
+            self._answer(request, Reply(200, [_JSON], body))
+            return
+        for model in offered:
+            if model.name == endpoint.argument:
+                body = model_openai(model.name, self.catalogue.formats(model))
+                self._answer(request, Reply(200, [_JSON], body))
+                return
+        close = self.catalogue.close_names(endpoint.argument, key)
+        self._refuse(
+            request,
+            Problem(
+                Kind.MODEL_NOT_FOUND,
+                f"There is no model {endpoint.argument[:200]!r}. Choose one from GET /v1/models.",
+                param="model",
+                did_you_mean=close[0] if close else None,
+            ),
+        )
+
+    def _refuse(self, request: ClientRequest, problem: Problem) -> None:
+        self.counts[problem.kind.value] += 1
+        self._answer(request, refuse_openai(problem))
+
+    def _answer(self, request: ClientRequest, reply: Reply) -> None:
+        sink = request.sink
+        sink.start(reply.status, reply.headers + _id_headers(self._ids.new()), len(reply.body))
+        sink.insert(reply.body)
+        sink.finish()
+
+
+_OPENAI_LISTS = frozenset((WireProtocol.CHAT, WireProtocol.RESPONSES, WireProtocol.EMBEDDINGS))
+_DRAINING = Problem(Kind.DRAINING, "This instance is shutting down. Try again: another will answer.", retry_after_s=1.0)
+
+
+def _id_headers(id: str) -> Headers:
+    own = id.encode("ascii")
+    return [(b"x-request-id", own), (b"request-id", own)]

@@ -1,0 +1,1 @@
+"""HTTP as pure bytes: heads, chunk frames, header rules, targets and splices."""

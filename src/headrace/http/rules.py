@@ -1,0 +1,105 @@
+"""Which header fields pass: the client's up to an upstream, an upstream's down to a client. Lists, so that nothing slips by."""
+
+from headrace.model.headers import Headers
+
+HOP_BY_HOP = frozenset(
+    (
+        b"connection",
+        b"keep-alive",
+        b"proxy-connection",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    )
+)
+"""RFC 9110 section 7.6.1 and the fields that are hop-by-hop by custom."""
+
+CREDENTIALS = frozenset(
+    (b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key", b"xi-api-key", b"cookie", b"cookie2")
+)
+"""Every field that may hold a client's key: none of them goes up, whichever one the client used."""
+
+_NEVER_UP = (
+    HOP_BY_HOP
+    | CREDENTIALS
+    | frozenset(
+        (
+            b"host",
+            b"content-length",
+            b"content-encoding",
+            b"accept-encoding",
+            b"expect",
+            b"forwarded",
+            b"via",
+            b"x-real-ip",
+            b"x-client-ip",
+            b"true-client-ip",
+            b"cf-connecting-ip",
+            b"openai-organization",
+            b"openai-project",
+            b"origin",
+            b"referer",
+            b"http2-settings",
+            b"x-request-id",
+            b"x-goog-user-project",
+        )
+    )
+)
+_NEVER_UP_PREFIXES = (b"x-forwarded-", b"sec-", b"proxy-", b"access-control-", b"cf-")
+
+_DOWN = frozenset(
+    (
+        b"content-type",
+        b"content-encoding",
+        b"content-length",
+        b"content-disposition",
+        b"retry-after",
+        b"x-should-retry",
+        b"openai-processing-ms",
+        b"openai-version",
+        b"openai-model",
+        b"x-models-etag",
+        b"x-reasoning-included",
+        b"server-timing",
+    )
+)
+_DOWN_PREFIXES = (b"x-codex-",)
+_LIMITS = (b"x-ratelimit-", b"anthropic-ratelimit-")
+
+
+def upward(headers: Headers) -> Headers:
+    """The client's fields that go up, in order: all but hop-by-hop, credentials, addressing and what `Connection` names."""
+    named = _named_by_connection(headers)
+    return [
+        (name, value)
+        for name, value in headers
+        if name not in _NEVER_UP and name not in named and not name.startswith(_NEVER_UP_PREFIXES)
+    ]
+
+
+def downward(headers: Headers, expose_limits: bool) -> Headers:
+    """The upstream's fields that reach the client, by a closed list; rate-limit fields only where the channel exposes them."""
+    named = _named_by_connection(headers)
+    prefixes = _DOWN_PREFIXES + _LIMITS if expose_limits else _DOWN_PREFIXES
+    return [
+        (name, value) for name, value in headers if (name in _DOWN or name.startswith(prefixes)) and name not in named
+    ]
+
+
+def upstream_request_id(headers: Headers) -> bytes:
+    """The id that the upstream gave its reply; empty where it gave none."""
+    for name, value in headers:
+        if name in (b"x-request-id", b"request-id", b"x-goog-request-id"):
+            return value
+    return b""
+
+
+def _named_by_connection(headers: Headers) -> frozenset[bytes]:
+    named: set[bytes] = set()
+    for name, value in headers:
+        if name == b"connection":
+            named.update(token.strip().lower() for token in value.split(b","))
+    return frozenset(named)

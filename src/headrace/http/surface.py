@@ -1,0 +1,80 @@
+"""The data port's paths: which of them may go upstream, in which protocol, and what the others are."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from headrace.model.problem import Kind, Problem
+from headrace.model.wire import Dialect, WireProtocol
+
+
+class Place(Enum):
+    """What stands at a path."""
+
+    EXCHANGE = "exchange"
+    MODELS = "models"
+    MODEL = "model"
+    HEALTH = "health"
+    READY = "ready"
+    ABOUT = "about"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One path of the data port. `argument` is what the path names: a model's id."""
+
+    place: Place
+    dialect: Dialect = Dialect.OPENAI
+    protocol: WireProtocol | None = None
+    operation: str = ""
+    argument: str = ""
+
+
+_EXCHANGES = {
+    "/v1/chat/completions": Endpoint(
+        Place.EXCHANGE, protocol=WireProtocol.CHAT, operation="chat.completions", dialect=Dialect.OPENAI
+    ),
+}
+_PAGES = {
+    "/healthz": Endpoint(Place.HEALTH),
+    "/readyz": Endpoint(Place.READY),
+    "/": Endpoint(Place.ABOUT),
+    "/v1/models": Endpoint(Place.MODELS),
+}
+_ALIASES = {path.removeprefix("/v1"): path for path in (*_EXCHANGES, *_PAGES) if path.startswith("/v1/")}
+_MODEL_PREFIXES = ("/v1/models/", "/models/")
+
+
+def find(method: str, path: str) -> Endpoint | Problem:
+    """The endpoint at `path`, or 404 with the likely fix, or 405 with what is allowed. HEAD is GET."""
+    path = _ALIASES.get(path, path)
+    if (exchange := _EXCHANGES.get(path)) is not None:
+        return exchange if method == "POST" else _not_allowed(method, path, "POST")
+    page = _PAGES.get(path) or _model(path)
+    if page is None:
+        return Problem(
+            Kind.NOT_FOUND, f"There is nothing at {path[:200]}.{_likely(path)}", hint=_likely(path).strip() or None
+        )
+    return page if method in ("GET", "HEAD") else _not_allowed(method, path, "GET, HEAD")
+
+
+def _model(path: str) -> Endpoint | None:
+    for prefix in _MODEL_PREFIXES:
+        if path.startswith(prefix) and len(path) > len(prefix):
+            return Endpoint(Place.MODEL, argument=path.removeprefix(prefix))
+    return None
+
+
+def _not_allowed(method: str, path: str, allow: str) -> Problem:
+    return Problem(Kind.METHOD_NOT_ALLOWED, f"{path} does not take {method[:20]}. Use {allow}.", allow=allow)
+
+
+def _likely(path: str) -> str:
+    """What the client probably meant: SDKs add `/v1` themselves or do not, and base URLs are written either way."""
+    known = {*_EXCHANGES, *_PAGES}
+    for wrong, right in (("/v1/v1/", "/v1/"), ("//", "/"), ("/v1beta/v1/", "/v1/")):
+        if wrong in path and path.replace(wrong, right) in known:
+            return f" Use {path.replace(wrong, right)}: the base URL has one part too many."
+    for one in known:
+        if len(one) > 1 and path.rstrip("/").endswith(one.removeprefix("/v1")):
+            return f" Use {one}: check the base URL."
+    return " Use /v1/chat/completions or /v1/models; check the base URL."

@@ -1,0 +1,43 @@
+"""How a record stands in a segment: four bytes of length, four of CRC-32, then MessagePack (big-endian, both over the payload).
+
+A segment begins with MAGIC, which carries the format's number. A record that is cut short or does not match its checksum is
+a torn tail: it and all behind it are not records.
+"""
+
+import struct
+import zlib
+from collections.abc import Iterator
+
+import msgspec
+
+from headrace.model.entry import Record
+
+MAGIC = b"headrace journal 1\n"
+MOST_RECORD_BYTES = 1024 * 1024
+_FRAME = struct.Struct(">II")
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Record).decode
+
+
+def frame(record: Record) -> bytes:
+    """One record as it is written."""
+    payload = _encode(record)
+    return _FRAME.pack(len(payload), zlib.crc32(payload)) + payload
+
+
+def records(segment: bytes) -> Iterator[Record]:
+    """The whole records of a segment, in order, up to its end or to a torn tail.
+
+    ValueError where it does not begin as a segment of this format.
+    """
+    if not segment.startswith(MAGIC):
+        raise ValueError("not a journal segment of format 1")
+    position = len(MAGIC)
+    while position + _FRAME.size <= len(segment):
+        length, checksum = _FRAME.unpack_from(segment, position)
+        start = position + _FRAME.size
+        payload = segment[start : start + length]
+        if length > MOST_RECORD_BYTES or len(payload) < length or zlib.crc32(payload) != checksum:
+            return
+        yield _decode(payload)
+        position = start + length

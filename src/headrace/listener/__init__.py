@@ -1,0 +1,1 @@
+"""Stage 1: accepts clients and writes to them."""

@@ -1,0 +1,59 @@
+"""Reads usage and terminal state beside the relay. It sees copies, changes nothing, and never raises.
+
+A protocol's observer may fail on anything that an upstream sends; such an event is relayed all the same, counted as
+unreadable, and taken for progress, since it is an event.
+"""
+
+from headrace.model.outcome import End, Outcome
+from headrace.model.problem import Problem
+from headrace.model.wire import BodyEnd, Sight
+from headrace.protocols.interface import Observer
+
+
+class Meter:
+    """The metering of one attempt's response."""
+
+    __slots__ = ("_observe", "observer", "unreadable")
+
+    def __init__(self, observer: Observer) -> None:
+        self.observer = observer
+        self.unreadable = 0
+        self._observe = observer.observe
+
+    def observe(self, event: bytes) -> Sight:
+        """What one whole event is."""
+        try:
+            return self._observe(event)
+        except Exception:  # any defect of a reading is the meter's, never the relay's
+            self.unreadable += 1
+            return Sight.PROGRESS
+
+    @property
+    def finished(self) -> bool:
+        """Whether only a tail is missing."""
+        return self.observer.finished
+
+    @property
+    def saw_id(self) -> bool:
+        """Whether the upstream has used `id:`."""
+        return self.observer.saw_id
+
+    @property
+    def problem(self) -> Problem | None:
+        """What an ERROR event said."""
+        return self.observer.problem
+
+    def ended(self, how: BodyEnd) -> Outcome:
+        """What it means that the stream's body is over."""
+        return self.observer.ended(how)
+
+    def observe_body(self, body: bytes | None) -> Outcome:
+        """What a whole reply is; None where it was too large to read."""
+        if body is None:
+            self.unreadable += 1
+            return Outcome(End.COMPLETED, "too large to read")
+        try:
+            return self.observer.observe_body(body)
+        except Exception:  # as above
+            self.unreadable += 1
+            return Outcome(End.COMPLETED, "unreadable")

@@ -1,0 +1,89 @@
+"""The ledger line of one exchange: what was asked, what was tried, what came, how it ended. Never content."""
+
+import msgspec
+
+from headrace.model.usage import Usage
+
+
+class AttemptLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One upstream request. Times are seconds after the exchange began; the verdict is one word or a problem's kind."""
+
+    channel: str
+    credential: str
+    upstream_model: str
+    started_s: float
+    ended_s: float
+    status: int | None = None
+    verdict: str = ""
+    detail: str = ""
+    upstream_request_id: str = ""
+    reused: bool = False
+    replayed: bool = False
+    maybe_executed: bool = False
+
+
+class Wire(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What went over the wire. Bytes and counts; times in seconds after the exchange began; hashes are SHA-256, hex."""
+
+    received: int = 0
+    released: int = 0
+    removed: int = 0
+    inserted: int = 0
+    repaired: int = 0
+    unreadable: int = 0
+    events: int = 0
+    heartbeats: int = 0
+    keepalives: int = 0
+    first_event_s: float | None = None
+    last_event_s: float | None = None
+    gaps: tuple[int, ...] = ()
+    longest_gaps: tuple[tuple[int, float], ...] = ()
+    first_marks: tuple[tuple[float, int], ...] = ()
+    last_marks: tuple[tuple[float, int], ...] = ()
+    insertions: tuple[tuple[int, int], ...] = ()
+    hash_in: str = ""
+    hash_out: str = ""
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="entry"):
+    """The one immutable ledger line of an exchange."""
+
+    id: str
+    at: float
+    """When the first byte came: seconds since the epoch."""
+    duration_s: float
+    protocol: str
+    operation: str
+    key: str
+    owner: str = ""
+    model: str = ""
+    stream: bool = False
+    end: str
+    reason: str
+    kind: str = ""
+    source: str = ""
+    detail: str = ""
+    status: int | None = None
+    served_model: str = ""
+    finish_reasons: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    usage_origin: str = "none"
+    attempts: tuple[AttemptLine, ...] = ()
+    early_open: bool = False
+    client_request_id: str = ""
+    wire: Wire = Wire()
+
+
+class Opened(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="opened"):
+    """Written before the first byte goes upstream, so that no exchange that may cost money is ever unknown."""
+
+    id: str
+    at: float
+    protocol: str
+    key: str
+    owner: str = ""
+    model: str = ""
+
+
+Record = Entry | Opened
+"""What a journal holds."""

@@ -1,0 +1,24 @@
+"""Header fields: a sequence of (name, value) byte pairs, names in lower case, in the order of the wire."""
+
+from collections.abc import Iterable
+
+Headers = list[tuple[bytes, bytes]]
+"""Lower-case names; a name may occur several times."""
+
+
+def first(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
+    """The first value of `name` (lower case), or None."""
+    for key, value in headers:
+        if key == name:
+            return value
+    return None
+
+
+def every(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
+    """All values of `name` (lower case), in order."""
+    return [value for key, value in headers if key == name]
+
+
+def is_clean_value(value: bytes) -> bool:
+    """Whether a value can stand in a header: no CR, LF or NUL (RFC 9110 section 5.5)."""
+    return not (b"\r" in value or b"\n" in value or b"\0" in value)

@@ -1,0 +1,58 @@
+"""Keys: what a client authenticates with, and what it may do."""
+
+import hmac
+from dataclasses import dataclass
+from enum import Enum
+from fnmatch import fnmatchcase
+
+DIGEST_SALT = b"headrace"
+DIGEST_LABEL = b"key digest 1"
+"""Another label gives another, unrelated key; what is kept under this one must never be derived otherwise."""
+
+
+def digest_key(secret: bytes) -> bytes:
+    """The 32-byte key that digests are made under, from `state.secret`: HKDF-SHA256 (RFC 5869), one block."""
+    extracted = hmac.digest(DIGEST_SALT, secret, "sha256")
+    return hmac.digest(extracted, DIGEST_LABEL + b"\x01", "sha256")
+
+
+def key_digest(digest_key: bytes, secret: bytes) -> bytes:
+    """A key's 32-byte digest, from the secret that a client sends: HMAC-SHA256."""
+    return hmac.digest(digest_key, secret, "sha256")
+
+
+class KeyState(Enum):
+    """Whether a key works."""
+
+    ACTIVE = "active"
+    DISABLED = "disabled"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOverrides:
+    """The stream options that a key may set for itself; None leaves the model's."""
+
+    keepalive: float | None = None
+    early_open: float | None = None
+    early_open_never: bool = False
+    early_open_cold: float | None = None
+    early_open_cold_never: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key. The secret is not kept: `digest` is its HMAC-SHA256 under a key derived from `state.secret`."""
+
+    name: str
+    digest: bytes
+    owner: str = ""
+    models: tuple[str, ...] = ("*",)
+    expires: float | None = None
+    """Seconds since the epoch."""
+    state: KeyState = KeyState.ACTIVE
+    origins: tuple[str, ...] = ()
+    overrides: StreamOverrides = StreamOverrides()
+
+    def may_use(self, model: str) -> bool:
+        """Whether the public name `model` is among the key's models or their patterns."""
+        return any(model == allowed or fnmatchcase(model, allowed) for allowed in self.models)

@@ -1,0 +1,36 @@
+"""How an exchange ended: exactly one end, its reason, and the problem behind it."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from headrace.model.problem import Problem
+
+
+class End(Enum):
+    """The states in which an exchange can end."""
+
+    COMPLETED = "completed"
+    """The protocol's own good end was seen."""
+    INCOMPLETE = "incomplete"
+    """The model stopped early: length, content filter, refusal."""
+    FAILED = "failed"
+    """The upstream said in the stream that it failed."""
+    INTERRUPTED = "interrupted"
+    """The upstream was cut or ended without its terminal event, or the gateway itself failed."""
+    STALLED = "stalled"
+    """A stall limit passed after commit."""
+    CLIENT_GONE = "client_gone"
+    """The client left, or took nothing for `write_timeout`."""
+    STOPPED = "stopped"
+    """The gateway ended it on purpose: drain, `total`, an operator, a budget."""
+    REFUSED = "refused"
+    """Nothing was committed and no other state applies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """An end with its reason (a short word or the provider's own) and, where something failed, the problem."""
+
+    end: End
+    reason: str
+    problem: Problem | None = None

@@ -1,0 +1,62 @@
+"""Names of the wire: protocols, dialects, operations and the ways in which a body ends."""
+
+from enum import Enum
+
+
+class WireProtocol(Enum):
+    """One of the wire APIs that a channel can speak natively."""
+
+    CHAT = "chat"
+    RESPONSES = "responses"
+    RESPONSES_WS = "responses_ws"
+    MESSAGES = "messages"
+    GEMINI = "gemini"
+    COMPLETIONS = "completions"
+    EMBEDDINGS = "embeddings"
+    MODERATIONS = "moderations"
+    IMAGES = "images"
+    AUDIO = "audio"
+    VIDEOS = "videos"
+    RERANK = "rerank"
+    FILES = "files"
+    VECTOR_STORES = "vector_stores"
+
+
+class Dialect(Enum):
+    """How errors and lists are spelled."""
+
+    OPENAI = "openai"
+    ANTHROPIC = "anthropic"
+    GEMINI = "gemini"
+
+
+class BodyEnd(Enum):
+    """How an upstream's body came to its end."""
+
+    FRAMED = "framed"
+    """The framing said so: the last chunk, or the last byte of Content-Length."""
+    CLOSED = "closed"
+    """The connection closed by FIN, and the head had promised nothing else (close-delimited)."""
+    CUT = "cut"
+    """The connection went away before the framing's end."""
+
+
+class Sight(Enum):
+    """What an observer saw in one event of a stream."""
+
+    HEARTBEAT = "heartbeat"
+    """Keeps a connection warm and carries nothing: never progress, never a first event."""
+    PREAMBLE = "preamble"
+    """Progress that carries no output yet; held back only with `commit: first_output`."""
+    PROGRESS = "progress"
+    """Any other event."""
+    FINISHED = "finished"
+    """Progress after which every output that was begun has ended: only a short tail can follow."""
+    ADDED_USAGE = "added_usage"
+    """The usage event that the gateway's own injection caused; it is removed."""
+    TERMINAL = "terminal"
+    """The protocol's own end: nothing that matters follows."""
+    ERROR = "error"
+    """The upstream reports a failure in the stream."""
+    COMMENT = "comment"
+    """A heartbeat that is made of comments alone (dropped on Gemini streams, whose SDKs fail on it)."""

@@ -1,0 +1,186 @@
+"""OpenAI Chat Completions: `POST /v1/chat/completions`."""
+
+from typing import Any
+
+import msgspec
+
+from headrace.http.splice import Part, Span, insertion_point, member_span, raw_span, replace_all
+from headrace.model.channel import Channel, UsagePolicy
+from headrace.model.problem import Kind, Problem
+from headrace.model.request import Call, Reply, ReplyHead, RequestHead, UpstreamRequest
+from headrace.model.wire import Dialect, WireProtocol
+from headrace.protocols.chat_observer import ChatObserver, error_of
+from headrace.protocols.dialect import openai_error, read_json, refuse_openai, wrong_field
+from headrace.protocols.interface import Observer
+from headrace.protocols.keepalive import comment_keepalive
+
+OPERATION = "chat.completions"
+_PATH = "/chat/completions"
+_SEED_BYTES = 4096
+
+
+class _Request(msgspec.Struct):
+    """What the gateway reads; all other members pass unread. Only `model` and `stream` must have their type."""
+
+    model: str
+    stream: bool | None = None
+    stream_options: Any = None
+    max_tokens: Any = None
+    max_completion_tokens: Any = None
+    n: Any = None
+
+
+class _Raw(msgspec.Struct):
+    model: msgspec.Raw
+    stream_options: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Message(msgspec.Struct):
+    role: Any = None
+    content: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _Seed(msgspec.Struct):
+    prompt_cache_key: Any = None
+    metadata: Any = None
+    messages: list[_Message] = []
+
+
+_decode = msgspec.json.Decoder(_Request).decode
+_decode_raw = msgspec.json.Decoder(_Raw).decode
+_decode_seed = msgspec.json.Decoder(_Seed).decode
+
+
+class Chat:
+    """The protocol `chat` (see `protocols.interface.Api`)."""
+
+    protocol = WireProtocol.CHAT
+    dialect = Dialect.OPENAI
+
+    def inspect(self, head: RequestHead, body: bytes, operation: str) -> Call | Problem:
+        """Read model, stream and what metering needs. The body is never changed here."""
+        request = _read(body)
+        if isinstance(request, Problem):
+            return request
+        if not request.model:
+            return Problem(Kind.BAD_REQUEST, "`model` is empty. Name a model from GET /v1/models.", param="model")
+        options = request.stream_options
+        return Call(
+            protocol=self.protocol,
+            operation=operation,
+            model=request.model,
+            stream=request.stream is True,
+            body=body,
+            wants_usage=isinstance(options, dict) and options.get("include_usage") is True,
+            max_output=_count(request.max_completion_tokens) or _count(request.max_tokens),
+            choices=_count(request.n) or 1,
+        )
+
+    def address(self, call: Call, channel: Channel, upstream_model: str) -> UpstreamRequest:
+        """The body as it came; `model` spliced where the upstream names it otherwise, usage asked for where the client did not."""
+        inject = call.stream and not call.wants_usage and channel.usage is UsagePolicy.INJECT
+        edits: list[tuple[Span, bytes]] = []
+        if upstream_model != call.model:
+            edits.append((_model_span(call.body), msgspec.json.encode(upstream_model)))
+        if inject:
+            edit = _usage_edit(call.body)
+            if edit is None:
+                inject = False
+            else:
+                edits.append(edit)
+        parts: tuple[Part, ...] = replace_all(call.body, edits)
+        path = dict(channel.paths).get(call.operation, _PATH) if channel.paths else _PATH
+        return UpstreamRequest("POST", path.replace("{model}", upstream_model), "", [], parts, added_usage=inject)
+
+    def seed(self, call: Call, head: RequestHead) -> bytes:
+        """`prompt_cache_key`, else `metadata.user_id`, else the first 4 KiB of the first user message."""
+        try:
+            read = _decode_seed(call.body)
+        except (msgspec.MsgspecError, RecursionError):
+            return b""
+        if isinstance(read.prompt_cache_key, str) and read.prompt_cache_key:
+            return read.prompt_cache_key.encode("utf-8", "surrogatepass")
+        if isinstance(read.metadata, dict) and isinstance(read.metadata.get("user_id"), str):
+            return str(read.metadata["user_id"]).encode("utf-8", "surrogatepass")
+        for message in read.messages:
+            if message.role == "user":
+                return bytes(memoryview(message.content)[:_SEED_BYTES])
+        return b""
+
+    def observer(self, call: Call, added_usage: bool) -> Observer:
+        """A fresh observer."""
+        return ChatObserver(added_usage)
+
+    def keepalive(self, line_end: bytes, saw_id: bool, head: RequestHead, comment: str) -> bytes:
+        """A comment, in the form that this client's reader stands."""
+        return comment_keepalive(saw_id, head, comment)
+
+    def refuse(self, problem: Problem, request_id: str) -> Reply:
+        """`{"error": {message, type, param, code}}`."""
+        return refuse_openai(problem)
+
+    def interrupt(self, problem: Problem, observer: Observer | None, line_end: bytes) -> bytes:
+        """`data: {"error": …}` without an event line (SDKs ignore a named one) and without `[DONE]` behind it."""
+        error = openai_error(problem)
+        error["type"] = "server_error"
+        return b"data: " + msgspec.json.encode({"error": error}) + line_end + line_end
+
+    def classify_fault(self, head: ReplyHead, body: bytes) -> Problem | None:
+        """What a 200 with an error object, or an error reply's body, says."""
+        return error_of(body)
+
+
+def _read(body: bytes) -> _Request | Problem:
+    try:
+        return _decode(body)
+    except msgspec.ValidationError as error:
+        if "missing required field `model`" in str(error):
+            return Problem(Kind.BAD_REQUEST, "`model` is missing. Name a model from GET /v1/models.", param="model")
+        return wrong_field(error)
+    except (msgspec.DecodeError, RecursionError):
+        value = read_json(body)
+    if isinstance(value, Problem):
+        return value
+    try:
+        return msgspec.convert(value, _Request)
+    except msgspec.ValidationError as error:
+        return wrong_field(error)
+
+
+def _model_span(body: bytes) -> Span:
+    try:
+        return raw_span(_decode_raw(body).model, body)
+    except msgspec.MsgspecError:
+        span = member_span(body, "model")
+    if span is None:
+        raise ValueError("a body that was read has a model")
+    return span
+
+
+def _options_span(body: bytes) -> Span | None:
+    try:
+        options = _decode_raw(body).stream_options
+    except msgspec.MsgspecError:
+        return member_span(body, "stream_options")
+    return None if isinstance(options, msgspec.UnsetType) else raw_span(options, body)
+
+
+def _usage_edit(body: bytes) -> tuple[Span, bytes] | None:
+    """The one edit that sets `stream_options.include_usage`; None where stream_options has a shape that is not ours to mend."""
+    span = _options_span(body)
+    if span is None:
+        return insertion_point(body), b'"stream_options":{"include_usage":true},'
+    value = body[span[0] : span[1]]
+    if value == b"null":
+        return span, b'{"include_usage":true}'
+    if not value.startswith(b"{"):
+        return None
+    inner = member_span(body, "include_usage", span)
+    if inner is not None:
+        return inner, b"true"
+    empty = not value[1:-1].strip()
+    return insertion_point(body, span), b'"include_usage":true' if empty else b'"include_usage":true,'
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

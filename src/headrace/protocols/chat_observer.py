@@ -1,0 +1,337 @@
+"""Reads Chat Completions responses: one stream event by event, or one whole completion.
+
+Wire facts (OpenAI's published types): a chunk has `choices[].delta`, `choices[].finish_reason` per choice, and usage either
+null or an object; usage is recognised by being non-null, never by empty choices (a moderation chunk has none either). The
+stream's own end is `data: [DONE]`; it is good when every choice that began has a finish_reason.
+"""
+
+import json
+from typing import Any, TypeVar
+
+import msgspec
+
+from headrace.model.outcome import End, Outcome
+from headrace.model.problem import Kind, Problem
+from headrace.model.usage import NOTHING, Usage
+from headrace.model.wire import BodyEnd, Sight
+from headrace.protocols.interface import Features
+from headrace.protocols.openai_fault import problem_from_error
+from headrace.sse.event import parse
+
+_INCOMPLETE = frozenset(("length", "content_filter"))
+_INTERRUPTED = Problem(
+    Kind.UPSTREAM_INTERRUPTED, "The upstream's stream broke off before its end. Send the whole request again."
+)
+
+
+class _InputDetails(msgspec.Struct):
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    audio_tokens: int | None = None
+
+
+class _OutputDetails(msgspec.Struct):
+    reasoning_tokens: int | None = None
+    audio_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _InputDetails | None = None
+    completion_tokens_details: _OutputDetails | None = None
+
+
+class _Function(msgspec.Struct):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _ToolCall(msgspec.Struct):
+    function: _Function | None = None
+    custom: Any = None
+
+
+class _Delta(msgspec.Struct):
+    content: str | None = None
+    refusal: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    tool_calls: list[_ToolCall] | None = None
+    function_call: _Function | None = None
+    audio: Any = None
+
+
+class _Choice(msgspec.Struct):
+    index: int = 0
+    delta: _Delta | None = None
+    message: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _Chunk(msgspec.Struct):
+    choices: list[_Choice] | None = None
+    usage: _Usage | None = None
+    error: Any = None
+    model: str | None = None
+
+
+T = TypeVar("T")
+
+_decode = msgspec.json.Decoder(_Chunk).decode
+
+
+class ChatObserver:
+    """One attempt's response. Attributes are those of `protocols.interface.Observer`."""
+
+    __slots__ = (
+        "_added_usage",
+        "_done",
+        "_finishes",
+        "_problem",
+        "_refused",
+        "features",
+        "saw_id",
+        "served_model",
+        "usage",
+        "usage_is_final",
+    )
+
+    def __init__(self, added_usage: bool) -> None:
+        self.usage: Usage = NOTHING
+        self.features = Features()
+        self.served_model = ""
+        self.usage_is_final = False
+        self.saw_id = False
+        self._added_usage = added_usage
+        self._done = False
+        self._refused = False
+        self._finishes: dict[int, str | None] = {}
+        self._problem: Problem | None = None
+
+    @property
+    def finish_reasons(self) -> tuple[str, ...]:
+        """The finish reasons by choice index; empty text for a choice that has none."""
+        return tuple(reason or "" for _, reason in sorted(self._finishes.items()))
+
+    @property
+    def finished(self) -> bool:
+        """Whether every choice that began has a finish_reason, or `[DONE]` came."""
+        return self._done or (bool(self._finishes) and None not in self._finishes.values())
+
+    @property
+    def problem(self) -> Problem | None:
+        """What the upstream's error event said."""
+        return self._problem
+
+    def observe(self, event: bytes) -> Sight:
+        """One whole event."""
+        if event.startswith(b"data: {") and event.find(b"\n") == len(event) - 2:
+            # One line and a blank one, as OpenAI sends it: no need to take the block apart.
+            return self._chunk(event[6:-2])
+        parsed = parse(event)
+        if parsed.has_id:
+            self.saw_id = True
+        if parsed.data is None:
+            # A block without data dispatches nothing, whatever other fields it has.
+            return Sight.HEARTBEAT if parsed.has_field else Sight.COMMENT
+        if parsed.data.startswith(b"[DONE]"):
+            self._done = True
+            return Sight.TERMINAL
+        return self._chunk(parsed.data)
+
+    def ended(self, how: BodyEnd) -> Outcome:
+        """What the end of the body means: good behind `[DONE]` or once all choices are finished; a cut in the tail loses nothing."""
+        if self._problem is not None:
+            return Outcome(End.FAILED, self._problem.kind.value, self._problem)
+        if not self.finished:
+            how_text = "ended" if how is not BodyEnd.CUT else "was cut"
+            return Outcome(End.INTERRUPTED, f"upstream {how_text}", _INTERRUPTED)
+        if not self._finishes:
+            return Outcome(End.INCOMPLETE, "no_finish_reason")
+        reasons = [reason for reason in self.finish_reasons if reason]
+        for reason in reasons:
+            if reason in _INCOMPLETE:
+                return Outcome(End.INCOMPLETE, reason)
+        if self._refused:
+            return Outcome(End.INCOMPLETE, "refusal")
+        if len(reasons) < len(self._finishes):
+            return Outcome(End.INCOMPLETE, "no_finish_reason")
+        return Outcome(End.COMPLETED, reasons[0])
+
+    def observe_body(self, body: bytes) -> Outcome:
+        """A whole chat.completion."""
+        chunk = _read(body)
+        if chunk is None:
+            return Outcome(End.COMPLETED, "unreadable")
+        self._note(chunk)
+        for choice in chunk.choices or ():
+            self._finishes[choice.index] = choice.finish_reason
+            if choice.message is not None:
+                self._count(choice.message)
+        self._done = True
+        if not self._finishes:
+            return Outcome(End.COMPLETED, "")
+        return self.ended(BodyEnd.FRAMED)
+
+    def _chunk(self, payload: bytes) -> Sight:
+        try:
+            chunk = _decode(payload)
+        except (msgspec.MsgspecError, RecursionError):
+            lenient = _read_leniently(payload)
+            if lenient is None:
+                return Sight.HEARTBEAT
+            chunk = lenient
+        # SPEC 8: per field the last non-null value counts; nothing is summed over chunks.
+        if chunk.usage is not None or not self.served_model:
+            self._note(chunk)
+        output = False
+        finish = False
+        for choice in chunk.choices or ():
+            finishes = self._finishes
+            if choice.finish_reason is not None:
+                finishes[choice.index] = choice.finish_reason
+                finish = True
+            elif choice.index not in finishes:
+                finishes[choice.index] = None
+            if choice.delta is not None and self._count(choice.delta):
+                output = True
+        if output and chunk.usage is None:
+            self.usage_is_final = False
+        if chunk.error and not output:
+            return self._failure(chunk.error)
+        if finish and self.finished:
+            return Sight.FINISHED
+        if output or finish:
+            return Sight.PROGRESS
+        return self._quiet(chunk)
+
+    def _quiet(self, chunk: _Chunk) -> Sight:
+        if chunk.usage is not None and not chunk.choices:
+            if self._added_usage:
+                self._added_usage = False
+                return Sight.ADDED_USAGE
+            return Sight.PROGRESS
+        return Sight.PREAMBLE if chunk.choices else Sight.PROGRESS
+
+    def _failure(self, error: object) -> Sight:
+        self._problem = problem_from_error(error)
+        return Sight.ERROR
+
+    def _note(self, chunk: _Chunk) -> None:
+        if chunk.model:
+            self.served_model = chunk.model
+        if chunk.usage is not None:
+            self.usage = _merge(self.usage, chunk.usage)
+            self.usage_is_final = True
+
+    def _count(self, delta: _Delta) -> bool:
+        """Count what was generated; whether there was anything."""
+        features = self.features
+        seen = False
+        for text in (delta.content, delta.reasoning_content, delta.reasoning, delta.refusal):
+            if text:
+                features.text(text)
+                seen = True
+        if delta.refusal:
+            self._refused = True
+        if delta.tool_calls:
+            seen = True
+            for call in delta.tool_calls:
+                self._count_function(call.function)
+        if delta.function_call is not None:
+            seen = True
+            self._count_function(delta.function_call)
+        if seen or delta.audio is not None:
+            features.events += 1
+            return True
+        return False
+
+    def _count_function(self, function: _Function | None) -> None:
+        if function is None:
+            return
+        for text in (function.name, function.arguments):
+            if text:
+                self.features.text(text)
+
+
+def error_of(body: bytes) -> Problem | None:
+    """The problem in a 200 whose JSON body is an error object instead of a completion, or None."""
+    chunk = _read(body)
+    if chunk is None or not chunk.error or chunk.choices:
+        return None
+    return problem_from_error(chunk.error)
+
+
+def _merge(known: Usage, new: _Usage) -> Usage:
+    """Per field the last non-null value."""
+    into = new.prompt_tokens_details or _InputDetails()
+    out = new.completion_tokens_details or _OutputDetails()
+    fields = {
+        "input_total": new.prompt_tokens,
+        "cached_input": into.cached_tokens,
+        "cache_write": into.cache_write_tokens,
+        "audio_input": into.audio_tokens,
+        "output_total": new.completion_tokens,
+        "reasoning": out.reasoning_tokens,
+        "audio_output": out.audio_tokens,
+    }
+    return msgspec.structs.replace(known, **{name: value for name, value in fields.items() if value is not None})
+
+
+def _read(body: bytes) -> _Chunk | None:
+    try:
+        return _decode(body)
+    except (msgspec.MsgspecError, RecursionError):
+        return _read_leniently(body)
+
+
+def _read_leniently(payload: bytes) -> _Chunk | None:
+    """A second reading: the standard library takes lone surrogates, and members of odd types are left out one by one.
+
+    None where the payload is no JSON at all. JSON that is no object reads as an empty chunk.
+    """
+    try:
+        value = json.loads(payload.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return None
+    chunk = _Chunk()
+    if not isinstance(value, dict):
+        return chunk
+    chunk.error = value.get("error")
+    chunk.model = _as(value.get("model"), str)
+    chunk.usage = _as(value.get("usage"), _Usage)
+    choices = value.get("choices")
+    if isinstance(choices, list):
+        chunk.choices = [_lenient_choice(choice) for choice in choices if isinstance(choice, dict)]
+    return chunk
+
+
+def _lenient_choice(value: dict[str, Any]) -> _Choice:
+    index = value.get("index")
+    return _Choice(
+        index=index if isinstance(index, int) else 0,
+        delta=_lenient_delta(value.get("delta")),
+        message=_lenient_delta(value.get("message")),
+        finish_reason=_as(value.get("finish_reason"), str),
+    )
+
+
+def _lenient_delta(value: object) -> _Delta | None:
+    if not isinstance(value, dict):
+        return None
+    delta = _Delta(audio=value.get("audio"))
+    delta.content = _as(value.get("content"), str)
+    delta.refusal = _as(value.get("refusal"), str)
+    delta.reasoning_content = _as(value.get("reasoning_content"), str)
+    delta.reasoning = _as(value.get("reasoning"), str)
+    delta.tool_calls = _as(value.get("tool_calls"), list[_ToolCall])
+    delta.function_call = _as(value.get("function_call"), _Function)
+    return delta
+
+
+def _as(value: object, kind: type[T]) -> T | None:
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return None

@@ -1,0 +1,112 @@
+"""How each dialect spells an error that is sent as an HTTP reply, and the JSON reading that all protocols share."""
+
+import json
+import math
+
+import msgspec
+
+from headrace.model.headers import Headers
+from headrace.model.problem import Kind, Problem
+from headrace.model.request import Reply
+
+MOST_RETRY_AFTER_S = 60
+"""Anthropic's SDKs wait out any Retry-After; OpenAI's give up above 120 s (Python) or ignore it above 60 s (Node)."""
+
+_OPENAI_TYPES = {
+    401: "authentication_error",
+    402: "insufficient_quota",
+    403: "permission_error",
+    429: "rate_limit_error",
+}
+
+
+def openai_error(problem: Problem) -> dict[str, object]:
+    """The `error` object of the OpenAI dialect; SDKs expose type and code verbatim and branch on the status."""
+    status = problem.http_status
+    error: dict[str, object] = {
+        "message": problem.message,
+        "type": "server_error" if status >= 500 else _OPENAI_TYPES.get(status, "invalid_request_error"),
+        "param": problem.param,
+        "code": problem.kind.value,
+    }
+    if problem.hint:
+        error["hint"] = problem.hint
+    if problem.did_you_mean:
+        error["did_you_mean"] = problem.did_you_mean
+    if problem.accepted_formats:
+        error["accepted_request_formats"] = list(problem.accepted_formats)
+    return error
+
+
+def refuse_openai(problem: Problem) -> Reply:
+    """An OpenAI error reply: `{"error": {message, type, param, code}}` with the retry headers that its SDKs obey."""
+    body = msgspec.json.encode({"error": openai_error(problem)})
+    return Reply(problem.http_status, [(b"content-type", b"application/json"), *retry_headers(problem)], body)
+
+
+def retry_headers(problem: Problem) -> Headers:
+    """`Retry-After` (whole seconds, at most 60) with `retry-after-ms` beside it, `x-should-retry` where it must overrule the
+    status, and `Allow`."""
+    headers: Headers = []
+    if problem.retry_after_s is not None:
+        wait = min(max(problem.retry_after_s, 0.0), MOST_RETRY_AFTER_S)
+        headers.append((b"retry-after", b"%d" % max(1, math.ceil(wait))))
+        headers.append((b"retry-after-ms", b"%d" % math.ceil(wait * 1000)))
+    should_retry = problem.should_retry
+    if should_retry is None and not problem.facts.retryable and problem.http_status >= 500:
+        should_retry = False
+    if should_retry is not None:
+        headers.append((b"x-should-retry", b"true" if should_retry else b"false"))
+    if problem.allow:
+        headers.append((b"allow", problem.allow.encode("ascii")))
+    return headers
+
+
+def model_openai(name: str, formats: tuple[str, ...]) -> bytes:
+    """One model object of the OpenAI dialect. `created` and `owned_by` are members that its SDKs require."""
+    return msgspec.json.encode(_model(name, formats))
+
+
+def list_models_openai(models: list[tuple[str, tuple[str, ...]]]) -> bytes:
+    """`GET /v1/models`: each a name and its accepted request formats."""
+    return msgspec.json.encode({"object": "list", "data": [_model(name, formats) for name, formats in models]})
+
+
+def _model(name: str, formats: tuple[str, ...]) -> dict[str, object]:
+    return {
+        "id": name,
+        "object": "model",
+        "created": 0,
+        "owned_by": "headrace",
+        "accepted_request_formats": list(formats),
+    }
+
+
+def read_json(body: bytes) -> object | Problem:
+    """Any JSON value, by the standard library: the second reading of what msgspec refused (lone surrogates are real traffic).
+
+    UTF-8 only, no byte order mark, no NaN or Infinity, bounded nesting. A Problem says what is wrong and where.
+    """
+    try:
+        value: object = json.loads(body.decode("utf-8"), parse_constant=_refuse_constant)
+        return value
+    except UnicodeDecodeError:
+        what = "it is not UTF-8"
+    except RecursionError:
+        what = "it is nested too deeply"
+    except ValueError as error:
+        what = str(error)
+    return Problem(Kind.BAD_REQUEST, f"The request body is not valid JSON: {what}. Send one JSON object in UTF-8.")
+
+
+def _refuse_constant(name: str) -> object:
+    raise ValueError(f"{name} is not JSON")
+
+
+def wrong_field(error: msgspec.ValidationError) -> Problem:
+    """A field of a wrong type, named as `param`. msgspec says "Expected `bool | null`, got `str` - at `$.stream`"."""
+    what, _, place = str(error).partition(" - at `")
+    param = place.rstrip("`").removeprefix("$").removeprefix(".") or None
+    if param is None:
+        return Problem(Kind.BAD_REQUEST, f"The request body has a wrong shape: {what}. Send one JSON object.")
+    return Problem(Kind.BAD_REQUEST, f"`{param}` has a wrong type: {what}.", param=param)

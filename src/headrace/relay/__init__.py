@@ -1,0 +1,1 @@
+"""Stage 5: moves a reply's events to the client and ends the stream honestly."""

@@ -1,0 +1,428 @@
+"""The state machine of one streamed response, over all its attempts.
+
+    WAITING ──first event──▶ COMMITTED ──terminal event──▶ ENDING ──end of body or grace──▶ ENDED
+       │  ▲                      │
+       │  └ next attempt         └── cut, stall, error, stop ──▶ ENDED (error event)
+       └── all attempts failed ──▶ ENDED (refused)
+
+Rules that hold in every state:
+* Pure: bytes and times go in, bytes to write come out. Times are monotonic seconds, passed in.
+* Only whole events are given out, so every write ends where something may be inserted. An event larger than `max_event` is
+  the exception: from then on the stream passes plainly, nothing is inserted, and a break aborts the connection.
+* Clocks run from what was last *seen*; an event notes a time and arms nothing. `tick` compares.
+* The first ending wins: `outcome` is set once.
+
+`feed` returns what to relay; whatever is rarer is said in `step`, which the pump takes.
+"""
+
+from collections.abc import Callable
+
+from headrace.model.outcome import End, Outcome
+from headrace.model.problem import Problem
+from headrace.model.settings import Commit, StreamSettings
+from headrace.model.wire import BodyEnd, Sight
+from headrace.relay.clock import NEVER, Clock, Verdict
+from headrace.relay.hold import Hold
+from headrace.relay.problems import FAILED_FIRST, INTERRUPTED, STALLED, TIMEOUT, TOTAL, nothing_came
+from headrace.relay.state import Failure, State, Step
+from headrace.relay.trace import Trace
+from headrace.relay.voice import Meter, Voice
+from headrace.sse.event import missing_end
+from headrace.sse.framing import BOM, Framer
+
+CR_GRACE_S = 0.05
+"""How long an error event waits for the LF of a CR that was the last byte delivered."""
+
+
+class Machine:
+    """One exchange's stream. For each attempt `begin`, at its head `answered`, then `feed` and `upstream_end`."""
+
+    __slots__ = (
+        "_after_cr",
+        "_framer",
+        "_hold",
+        "_keeps_comments",
+        "_limits",
+        "_meter",
+        "_observe",
+        "_skip_event",
+        "_voice",
+        "clock",
+        "early_open",
+        "head_sent",
+        "outcome",
+        "plain",
+        "state",
+        "step",
+        "trace",
+    )
+
+    def __init__(
+        self, limits: StreamSettings, voice: Voice, clock: Clock, trace: Trace, keeps_comments: bool = True
+    ) -> None:
+        self.state = State.WAITING
+        self.outcome: Outcome | None = None
+        self.step: Step | None = None
+        self.head_sent = False
+        self.early_open = False
+        self.plain = False
+        self.clock = clock
+        self.trace = trace
+        self._limits = limits
+        self._voice = voice
+        self._keeps_comments = keeps_comments
+        self._hold = Hold()
+        self._framer = Framer()
+        self._meter: Meter | None = None
+        self._observe: Callable[[bytes], Sight] | None = None
+        self._skip_event = False
+        self._after_cr: tuple[float, Step] | None = None
+
+    # ---- the upstream speaks
+
+    def begin(self, now: float) -> None:
+        """A new attempt: what was held of the one before is forgotten."""
+        self.trace.removed += self._hold.discard()
+        self._framer = Framer()
+        self.clock.begin(now)
+
+    def rest(self) -> None:
+        """The attempt failed before its head: until the next one only the exchange's own limits run."""
+        self.clock.rest()
+
+    def answered(self, meter: Meter, now: float) -> None:
+        """The attempt's head is a 2xx event stream; `meter` sees its events."""
+        self._meter = meter
+        self._observe = meter.observe
+        self.clock.answered_at = now
+        self.clock.uploaded_at = min(self.clock.uploaded_at, now)
+        self.step = Step()
+
+    def feed(self, data: bytes, now: float) -> bytes:
+        """Bytes of the body as they came (not empty); what to relay of them, in this call."""
+        self.trace.received += len(data)
+        if self.state is not State.COMMITTED or self.plain:
+            return self._feed_otherwise(data, now)
+        framer = self._framer
+        events = framer.feed(data)
+        if len(events) == 1 and not framer.stray_lf:
+            # Nearly every call of every stream: one event, and it is progress.
+            event = events[0]
+            sight = self._observe(event)  # type: ignore[misc]
+            clock = self.clock
+            if sight is Sight.PROGRESS and clock.tail_at == NEVER:
+                clock.progress_at = clock.out_at = now
+                trace = self.trace
+                trace.event(now, len(event))
+                trace.release(event)
+                return event
+            out: list[bytes] = []
+            self._place(event, sight, now, out)
+            return self._release(out, now)
+        return self._release(self._sift(events, now), now)
+
+    def upstream_end(self, how: BodyEnd, now: float) -> None:
+        """The body is over."""
+        if self.state is State.ENDED:
+            return
+        if self.state is State.CLOSING:
+            self._close_after_cr()
+            return
+        write, insert = self._repair(now) if how is BodyEnd.FRAMED else (b"", b"")
+        if self.step is not None and self.step.failed is not None:
+            return
+        if self.state is State.WAITING:
+            self._fail(nothing_came(how))
+        elif self.state is State.ENDING and self.outcome is not None:
+            self._end(self.outcome, write, insert)
+        else:
+            self._conclude(self._meaning(how), now, write, insert, alive=False)
+
+    # ---- time passes
+
+    def tick(self, now: float, drained: bool) -> None:
+        """Look at the clocks. `drained`: the client's transport holds nothing unsent."""
+        if self.state is State.ENDED:
+            return
+        if self._after_cr is not None:
+            if now >= self._after_cr[0]:
+                self._close_after_cr()
+            return
+        clock = self.clock
+        waiting = self.state is State.WAITING
+        verdict = clock.verdict(now, waiting)
+        if verdict is not None:
+            self._expire(verdict, now)
+        elif waiting and not self.head_sent:
+            if clock.may_open(now):
+                self._open_early(now)
+        elif drained and clock.keepalive_due(now):
+            self._keep_alive(now)
+
+    def due(self) -> float:
+        """When to look next if nothing more is seen, in the clock's seconds."""
+        if self._after_cr is not None:
+            return self._after_cr[0]
+        return self.clock.due(self.state is State.WAITING, self.head_sent)
+
+    # ---- others end it
+
+    def end(self, outcome: Outcome, now: float) -> None:
+        """An ending from outside: the client left, a drain deadline, an operator, a fault of our own. The first one wins."""
+        if self.state is State.ENDED:
+            return
+        if self.outcome is not None:
+            self._end(self.outcome)
+        elif outcome.end is End.CLIENT_GONE:
+            self._end(outcome)
+        else:
+            self._conclude(outcome, now)
+
+    def pass_plainly(self, now: float) -> bytes:
+        """Give up the unfinished event: too much is held. What to relay now; from here on the stream passes plainly."""
+        out: list[bytes] = []
+        if self.state is State.WAITING:
+            self._commit(out)
+        rest = self._framer.take_rest()
+        self.trace.event(now, len(rest))
+        out.append(rest)
+        self.plain = self._skip_event = True
+        self.clock.progress_at = now
+        return self._release(out, now)
+
+    @property
+    def held(self) -> int:
+        """Bytes kept back: the unfinished event and what waits for the commit."""
+        return self._framer.held + self._hold.size
+
+    # ---- events
+
+    def _feed_otherwise(self, data: bytes, now: float) -> bytes:
+        """Feeding in any state but plain COMMITTED."""
+        if self.state is State.ENDED:
+            return b""
+        if self.state is State.CLOSING:
+            lf = self._release([b"\n"], now) if data[0] == 0x0A else b""
+            self._close_after_cr()
+            return lf
+        events = self._framer.feed(data)
+        if not self.plain:
+            return self._release(self._sift(events, now), now)
+        self.clock.progress_at = now
+        if events and self._skip_event:
+            del events[0]
+            self._skip_event = False
+        for event in events:
+            self._move(self._observe(event), now)  # type: ignore[misc]
+        if self._framer.held > self._limits.max_event:
+            self._framer.take_rest()
+            self._skip_event = True
+        return self._release([data], now)
+
+    def _sift(self, events: list[bytes], now: float) -> list[bytes]:
+        """What of `events` goes to the client now, moving the state. An unfinished event counts as a heartbeat."""
+        framer = self._framer
+        out: list[bytes] = []
+        if framer.stray_lf and self.state is not State.WAITING:
+            out.append(b"\n")
+        if not events:
+            self.clock.heartbeat_at = now
+            if framer.held > self._limits.max_event:
+                out.append(self.pass_plainly(now))
+        for event in events:
+            self._place(event, self._observe(event), now, out)  # type: ignore[misc]
+            if self.step is not None and self.step.failed is not None:
+                return []
+        return out
+
+    def _place(self, event: bytes, sight: Sight, now: float, out: list[bytes]) -> None:
+        """Put one event where it belongs: out to the client, into the hold, or nowhere."""
+        clock = self.clock
+        if sight is Sight.HEARTBEAT or sight is Sight.COMMENT:
+            self._heartbeat(event, sight, now, out)
+            return
+        clock.progress_at = now
+        clock.first_seen = True
+        if sight is Sight.ADDED_USAGE:
+            self.trace.removed += len(event)
+            return
+        if self.state is State.WAITING:
+            if sight is Sight.ERROR:
+                self._fail((self._meter and self._meter.problem) or FAILED_FIRST)
+                return
+            if (
+                sight is Sight.PREAMBLE
+                and self._limits.commit is Commit.FIRST_OUTPUT
+                and self._hold.preamble(event, now)
+            ):
+                clock.held_since = min(clock.held_since, now)
+                self.step = self.step or Step()
+                return
+            self._commit(out)
+        self.trace.event(now, len(event))
+        out.append(event)
+        self._move(sight, now)
+
+    def _heartbeat(self, event: bytes, sight: Sight, now: float, out: list[bytes]) -> None:
+        self.clock.heartbeat_at = now
+        self.trace.heartbeats += 1
+        if sight is Sight.COMMENT and not self._keeps_comments:
+            self.trace.removed += len(event)
+        elif self.state is State.WAITING:
+            self.trace.removed += self._hold.heartbeat(event, now)
+        else:
+            out.append(event)
+
+    def _commit(self, out: list[bytes]) -> None:
+        """From here on the exchange is bound to this attempt; what was held goes first."""
+        self.state = State.COMMITTED
+        self.clock.held_since = NEVER
+        self.clock.first_seen = True
+        if self._framer.bom:
+            self.trace.removed += len(BOM)
+        for event, at, progress in self._hold.release():
+            out.append(event)
+            if progress:
+                self.trace.event(at, len(event))
+        self.step = self.step or Step()
+
+    def _move(self, sight: Sight, now: float) -> None:
+        """The state after an event that was delivered."""
+        if self.state is not State.COMMITTED or self._meter is None:
+            return
+        clock = self.clock
+        if sight is Sight.TERMINAL or sight is Sight.ERROR:
+            self.state = State.ENDING
+            self.outcome = self._meter.ended(BodyEnd.FRAMED)
+            clock.ending_at = now
+            self.step = self.step or Step()
+        elif sight is Sight.FINISHED:
+            clock.tail_at = now
+            self.step = self.step or Step()
+        elif clock.tailing and not self._meter.finished:
+            clock.tail_at = NEVER
+
+    def _release(self, out: list[bytes], now: float) -> bytes:
+        """Join, hash and count what the pump hands to the client in this call."""
+        if not out:
+            return b""
+        data = out[0] if len(out) == 1 else b"".join(out)
+        if data:
+            self.clock.out_at = now
+            self.trace.release(data)
+        return data
+
+    def _repair(self, now: float) -> tuple[bytes, bytes]:
+        """At a framed end: a last block that lacks only its blank line is an event. (its bytes, the missing line ends)."""
+        rest = self._framer.rest()
+        if not rest or self._observe is None or self.plain:
+            return b"", b""
+        end = missing_end(rest)
+        sight = self._observe(rest + end)
+        if sight is Sight.HEARTBEAT or sight is Sight.COMMENT:
+            return b"", b""
+        self._framer.take_rest()
+        out: list[bytes] = []
+        self._place(rest, sight, now, out)
+        if not out:
+            return b"", b""
+        self.trace.repaired += len(end)
+        return self._release(out, now), end
+
+    # ---- endings
+
+    def _meaning(self, how: BodyEnd) -> Outcome:
+        if self._meter is None:
+            raise AssertionError("a committed stream has a meter")
+        outcome = self._meter.ended(how)
+        if self.plain and how is BodyEnd.CUT and outcome.end is End.COMPLETED and not self._meter.finished:
+            return Outcome(End.INTERRUPTED, "upstream was cut", INTERRUPTED)
+        return outcome
+
+    def _expire(self, verdict: Verdict, now: float) -> None:
+        match verdict:
+            case Verdict.GRACE if self.outcome is not None:
+                self._end(self.outcome)
+            case Verdict.GRACE | Verdict.TAIL:
+                self._conclude(self._meaning(BodyEnd.FRAMED), now)
+            case Verdict.TOTAL:
+                self._conclude(Outcome(End.STOPPED, "total", TOTAL), now)
+            case Verdict.OPEN:
+                self._conclude(Outcome(End.REFUSED, "open", TIMEOUT), now)
+            case Verdict.PREAMBLE:
+                out: list[bytes] = []
+                self._commit(out)
+                self.step = Step(write=self._release(out, now))
+            case Verdict.FIRST_EVENT:
+                self._fail(TIMEOUT)
+            case Verdict.STALL if self.state is State.WAITING:
+                self._fail(STALLED)
+            case Verdict.STALL:
+                self._conclude(Outcome(End.STALLED, "stall", STALLED), now)
+
+    def _open_early(self, now: float) -> None:
+        self.head_sent = self.early_open = True
+        self.step = Step(open=True, insert=self._keepalive(now))
+
+    def _keep_alive(self, now: float) -> None:
+        if self.state is State.ENDING or self.plain or self._cr_is_open:
+            return
+        keepalive = self._keepalive(now)
+        if keepalive:
+            self.step = Step(insert=keepalive)
+
+    def _keepalive(self, now: float) -> bytes:
+        saw_id = self._meter is not None and self._meter.saw_id
+        keepalive = self._voice.keepalive(self._framer.line_end, saw_id)
+        self.clock.out_at = now
+        if keepalive:
+            self.trace.keepalives += 1
+            self.trace.insert(keepalive)
+        return keepalive
+
+    @property
+    def _cr_is_open(self) -> bool:
+        """Whether the last byte delivered is a CR that may yet turn out to be half of a CRLF."""
+        framer = self._framer
+        return framer.ends_in_cr and not framer.lone_cr and not framer.held and self.trace.released > 0
+
+    def _fail(self, problem: Problem) -> None:
+        """This attempt is over; nothing of it was delivered."""
+        self.clock.rest()
+        self.step = Step(failed=Failure(problem))
+
+    def _conclude(
+        self, outcome: Outcome, now: float, write: bytes = b"", insert: bytes = b"", alive: bool = True
+    ) -> None:
+        """End, with an error event where the client would otherwise take a broken answer for a whole one."""
+        good = outcome.end in (End.COMPLETED, End.INCOMPLETE, End.FAILED)
+        if good or not self.head_sent or outcome.problem is None:
+            self._end(outcome, write, insert)
+            return
+        if self.plain:
+            self._end(outcome, write, insert, abort=True)
+            return
+        self.outcome = outcome
+        event = self._voice.interrupt(outcome.problem, self._framer.line_end)
+        if alive and self._cr_is_open:
+            self.state = State.CLOSING
+            self._after_cr = (now + CR_GRACE_S, Step(insert=event, ended=True))
+            self.step = Step(write=write)
+            return
+        self._end(outcome, write, insert, event)
+
+    def _close_after_cr(self) -> None:
+        if self._after_cr is not None and self.outcome is not None:
+            event = self._after_cr[1].insert
+            self._after_cr = None
+            self._end(self.outcome, event=event)
+
+    def _end(
+        self, outcome: Outcome, write: bytes = b"", insert: bytes = b"", event: bytes = b"", abort: bool = False
+    ) -> None:
+        for part in (insert, event):
+            if part:
+                self.trace.insert(part)
+        self.outcome = outcome
+        self.state = State.ENDED
+        self.step = Step(write=write, insert=insert + event, ended=True, abort=abort)

@@ -1,0 +1,284 @@
+"""Moves bytes between one attempt and one client, and owns the points where something may be inserted.
+
+The upstream's connection calls `body` from its `data_received`; the machine decides; the client's transport is written to,
+all in that call. No await, task, queue or timer per event. The exchange awaits one future per attempt.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from headrace.model.headers import Headers
+from headrace.model.outcome import End, Outcome
+from headrace.model.ports import Attempt, Sink
+from headrace.model.problem import Kind, Problem
+from headrace.model.settings import StreamSettings
+from headrace.model.wire import BodyEnd
+from headrace.relay.machine import Machine
+from headrace.relay.reply import ReplyMachine
+from headrace.relay.state import Failure, State, Step
+from headrace.relay.timers import Wheel
+
+_GONE = Problem(Kind.UPSTREAM_INTERRUPTED, "The client left.")
+
+
+class HeldBudget:
+    """Bytes of unfinished events that one worker holds over all its streams."""
+
+    __slots__ = ("limit", "used")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.used = 0
+
+
+class Pump:
+    """One exchange's pump over all its attempts. `start` it when the first attempt begins; `stop` it in the end."""
+
+    __slots__ = (
+        "_attempt",
+        "_budget",
+        "_done",
+        "_headers",
+        "_held",
+        "_length",
+        "_limits",
+        "_loop",
+        "_on_commit",
+        "_sink",
+        "_status",
+        "_stuck_at",
+        "_stuck_unsent",
+        "_wheel",
+        "failure",
+        "machine",
+    )
+
+    def __init__(
+        self,
+        machine: Machine | ReplyMachine,
+        limits: StreamSettings,
+        sink: Sink,
+        wheel: Wheel,
+        loop: asyncio.AbstractEventLoop,
+        budget: HeldBudget,
+        headers: Headers,
+        on_commit: Callable[[], None],
+    ) -> None:
+        """`headers` are those of an early-opened head; `on_commit` is called once, when the first bytes are relayed."""
+        self.machine = machine
+        self.failure: Failure | None = None
+        self._limits = limits
+        self._sink = sink
+        self._wheel = wheel
+        self._loop = loop
+        self._budget = budget
+        self._headers = headers
+        self._status = 200
+        self._length: int | None = None
+        self._on_commit: Callable[[], None] | None = on_commit
+        self._attempt: Attempt | None = None
+        self._done: asyncio.Future[Failure | None] | None = None
+        self._held = 0
+        self._stuck_at = 0.0
+        self._stuck_unsent = 0
+
+    # ---- the exchange's side
+
+    def start(self) -> None:
+        """Hear of the client, and begin to watch the clocks."""
+        self._sink.watch(self)
+        self._wheel.add(self, self.machine.due())
+
+    def stop(self) -> None:
+        """Let go of everything; may be called at any time, and twice."""
+        self._wheel.remove(self)
+        self._sink.watch(None)
+        self._hold(0)
+        if self._attempt is not None:
+            self._attempt.close()
+            self._attempt = None
+
+    def begin(self, attempt: Attempt) -> None:
+        """A new attempt: its clocks run from now, and it can be ended while its head is awaited."""
+        self._attempt = attempt
+        self.failure = None
+        self.machine.begin(self._loop.time())
+        self._wheel.add(self, self.machine.due())
+
+    def lost(self) -> None:
+        """The attempt ended before its head: until the next one only the exchange's own limits run."""
+        self._attempt = None
+        self.machine.rest()
+
+    async def run(self, status: int, headers: Headers, length: int | None) -> Failure | None:
+        """Relay the attempt's body under this head until it ended (None; see the machine's outcome) or came to nothing."""
+        attempt = self._attempt
+        if attempt is None or self.machine.state is State.ENDED:
+            return None
+        self._status, self._headers, self._length = status, headers, length
+        self._done = done = self._loop.create_future()
+        self._act()
+        attempt.attach(self)
+        failure: Failure | None = await done
+        return failure
+
+    async def rest(self, seconds: float) -> None:
+        """Wait between attempts; cut short when the exchange ends."""
+        self._done = done = self._loop.create_future()
+        timer = self._loop.call_later(seconds, _resolve, done, None)
+        try:
+            await done
+        finally:
+            timer.cancel()
+
+    def end(self, outcome: Outcome) -> None:
+        """End the exchange from outside: drain, an operator, a fault of our own."""
+        self.machine.end(outcome, self._loop.time())
+        self._act()
+
+    # ---- the upstream's side (model.ports.BodyReceiver)
+
+    def body(self, data: bytes) -> None:
+        """Bytes of the upstream's body."""
+        machine = self.machine
+        out = machine.feed(data, self._loop.time())
+        if out:
+            if self._on_commit is not None:
+                self._commit()
+            self._sink.write(out)
+        if self._held or not out:
+            self._hold(machine.held)
+        if machine.step is not None:
+            self._act()
+
+    def body_end(self, end: BodyEnd) -> None:
+        """The upstream's body is over."""
+        self.machine.upstream_end(end, self._loop.time())
+        self._act()
+
+    # ---- the client's side (model.ports.SinkWatcher)
+
+    def sink_paused(self) -> None:
+        """The client is behind: its own upstream waits, and nothing else does."""
+        now = self._loop.time()
+        self.machine.clock.pause(now)
+        self._stuck_at = now
+        self._stuck_unsent = self._sink.unsent
+        if self._attempt is not None:
+            self._attempt.pause()
+        self._wheel.add(self, now + self._limits.write_timeout)
+
+    def sink_resumed(self) -> None:
+        """The client caught up."""
+        self.machine.clock.resume(self._loop.time())
+        if self._attempt is not None:
+            self._attempt.resume()
+        self._wheel.add(self, self.machine.due())
+
+    def sink_gone(self) -> None:
+        """The client left."""
+        self.end(Outcome(End.CLIENT_GONE, "client left"))
+
+    # ---- time (model.ports.Ticker)
+
+    def tick(self, now: float) -> float | None:
+        """Look at the clocks; when to look next."""
+        machine = self.machine
+        sink = self._sink
+        unsent = sink.unsent
+        if sink.paused and self._is_stuck(now, unsent):
+            machine.end(Outcome(End.CLIENT_GONE, "write_timeout"), now)
+        else:
+            machine.tick(now, unsent == 0)
+        if machine.step is not None:
+            self._act()
+        if machine.state is State.ENDED:
+            return None
+        due = machine.due()
+        return min(due, self._stuck_at + self._limits.write_timeout) if sink.paused else due
+
+    def _is_stuck(self, now: float, unsent: int) -> bool:
+        """Whether the client has taken no byte for `write_timeout`."""
+        if unsent < self._stuck_unsent:
+            self._stuck_at = now
+        self._stuck_unsent = unsent
+        return now >= self._stuck_at + self._limits.write_timeout
+
+    def _hold(self, held: int) -> None:
+        """Account for what is held; past the worker's budget the stream passes plainly."""
+        budget = self._budget
+        budget.used += held - self._held
+        self._held = held
+        if budget.used > budget.limit and held:
+            out = self.machine.pass_plainly(self._loop.time())
+            if out:
+                self._commit()
+                self._sink.write(out)
+            budget.used -= self._held - self.machine.held
+            self._held = self.machine.held
+
+    def _commit(self) -> None:
+        """The first bytes are about to be relayed."""
+        on_commit, self._on_commit = self._on_commit, None
+        if on_commit is not None:
+            on_commit()
+        self._open()
+
+    def _open(self) -> None:
+        if not self._sink.started:
+            self._sink.start(self._status, self._headers, self._length)
+        self.machine.head_sent = True
+
+    def _act(self) -> None:
+        """Do what the machine's step says."""
+        machine = self.machine
+        step, machine.step = machine.step, None
+        if step is None:
+            return
+        sink = self._sink
+        if step.ended and not step.abort and not sink.started and self._status and step.write:
+            self._length = len(step.write)
+        if step.open:
+            self._open()
+        if step.write:
+            self._commit()
+            sink.write(step.write)
+        if step.insert:
+            sink.insert(step.insert)
+        if step.failed is not None:
+            self._fail(step.failed)
+        elif step.ended:
+            self._finish(step)
+        else:
+            self._wheel.add(self, machine.due())
+
+    def _fail(self, failure: Failure) -> None:
+        """The attempt came to nothing: end the wait for its head or its body."""
+        attempt, self._attempt = self._attempt, None
+        self.failure = failure
+        self._hold(0)
+        if attempt is not None:
+            attempt.fail(failure.problem)
+            attempt.close()
+        self._wheel.add(self, self.machine.due())
+        _resolve(self._done, failure)
+
+    def _finish(self, step: Step) -> None:
+        sink = self._sink
+        if sink.started and not sink.gone:
+            if step.abort:
+                sink.abort()
+            else:
+                sink.finish()
+        outcome = self.machine.outcome
+        attempt, self._attempt = self._attempt, None
+        if attempt is not None:
+            attempt.fail((outcome.problem if outcome is not None else None) or _GONE)
+            attempt.close()
+        self._hold(0)
+        _resolve(self._done, None)
+
+
+def _resolve(future: "asyncio.Future[Failure | None] | None", result: Failure | None) -> None:
+    if future is not None and not future.done():
+        future.set_result(result)

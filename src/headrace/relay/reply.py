@@ -1,0 +1,229 @@
+"""The state machine of a reply without streaming: held at first, so that a bad one can still be replaced; then passed on.
+
+    WAITING ──64 KiB, or all of it, and judged good──▶ COMMITTED ──end of body──▶ ENDED
+       │                                                  └── cut, stall, stop ──▶ ENDED (connection aborted)
+       └── judged bad ──▶ the attempt failed
+
+There is nothing to insert here: no keepalive, no early open, no error event. Before the commit a failure is an HTTP status.
+Pure, as `machine` is; the pump drives both through the same methods.
+"""
+
+from collections.abc import Callable
+
+from headrace.model.outcome import End, Outcome
+from headrace.model.settings import StreamSettings
+from headrace.model.wire import BodyEnd
+from headrace.relay.clock import NEVER
+from headrace.relay.problems import INTERRUPTED, REPLY_TIMEOUT, STALLED, TOTAL
+from headrace.relay.state import Failure, State, Step
+from headrace.relay.trace import Trace
+
+HOLD_BYTES = 64 * 1024
+"""How much is held before it is judged."""
+FAULT_S = 2.0
+"""How long an error reply's body is waited for: what has come by then decides."""
+
+Judge = Callable[[bytes, bool], Failure | None]
+"""(the body so far, whether that is all) → why this reply cannot be given to the client, or None."""
+Conclude = Callable[[bytes | None], Outcome]
+"""The whole body, or None where it was too large to keep → what it was."""
+
+
+class ReplyClock:
+    """`reply` bounds the wait for the first body byte of each attempt, `stall` the gaps, `total` all. Seconds, monotonic."""
+
+    __slots__ = ("_limits", "_paused", "attempt_at", "began_at", "fault_at", "last_at", "uploaded_at")
+
+    def __init__(self, limits: StreamSettings, began_at: float) -> None:
+        self._limits = limits
+        self._paused = False
+        self.began_at = began_at
+        self.attempt_at = NEVER
+        self.uploaded_at = NEVER
+        self.last_at = NEVER
+        self.fault_at = NEVER
+
+    def pause(self, now: float) -> None:
+        """The gateway stopped reading the upstream."""
+        self._paused = True
+
+    def resume(self, now: float) -> None:
+        """It reads on: the silence so far was its own doing."""
+        self._paused = False
+        if self.last_at != NEVER:
+            self.last_at = now
+
+    def silent_due(self) -> float:
+        """When the wait for the next byte is over."""
+        if self._paused:
+            return NEVER
+        limits = self._limits
+        waited = self.attempt_at + limits.reply if self.last_at == NEVER else self.last_at + limits.stall
+        return min(waited, self.fault_at + FAULT_S)
+
+    def due(self) -> float:
+        """When the next limit can pass."""
+        return min(self.silent_due(), self.total_due())
+
+    def total_due(self) -> float:
+        """When the exchange as a whole is over."""
+        return self.began_at + self._limits.total
+
+
+class ReplyMachine:
+    """One exchange's reply over all its attempts: `begin`, at the head `answered`, then `feed` and `upstream_end`."""
+
+    __slots__ = (
+        "_conclude",
+        "_copy",
+        "_copied",
+        "_fault",
+        "_judge",
+        "_limits",
+        "clock",
+        "early_open",
+        "head_sent",
+        "outcome",
+        "state",
+        "step",
+        "trace",
+    )
+
+    def __init__(self, limits: StreamSettings, clock: ReplyClock, trace: Trace) -> None:
+        self.state = State.WAITING
+        self.outcome: Outcome | None = None
+        self.step: Step | None = None
+        self.head_sent = False
+        self.early_open = False
+        self.clock = clock
+        self.trace = trace
+        self._limits = limits
+        self._judge: Judge | None = None
+        self._conclude: Conclude | None = None
+        self._copy: list[bytes] | None = []
+        self._copied = 0
+        self._fault = False
+
+    @property
+    def held(self) -> int:
+        """Bytes kept back before the commit."""
+        return self._copied if self.state is State.WAITING else 0
+
+    def begin(self, now: float) -> None:
+        """A new attempt."""
+        self._copy = []
+        self._copied = 0
+        self.clock.attempt_at = now
+        self.clock.uploaded_at = self.clock.last_at = self.clock.fault_at = NEVER
+
+    def rest(self) -> None:
+        """The attempt failed before its head: until the next one only `total` runs."""
+        self.clock.attempt_at = self.clock.last_at = self.clock.fault_at = NEVER
+
+    def answered(self, judge: Judge, conclude: Conclude, fault: bool, now: float) -> None:
+        """The attempt's head is there. `fault`: it is an error reply, whose body is only waited for briefly."""
+        self._judge = judge
+        self._conclude = conclude
+        self._fault = fault
+        if fault:
+            self.clock.fault_at = now
+        self.step = Step()
+
+    def feed(self, data: bytes, now: float) -> bytes:
+        """Bytes of the body (not empty); what to relay of them, in this call."""
+        self.trace.received += len(data)
+        if self.state is State.ENDED:
+            return b""
+        self.clock.last_at = now
+        self.trace.event(now, len(data))
+        self._keep(data)
+        if self.state is State.COMMITTED:
+            self.trace.release(data)
+            return data
+        return self._commit(whole=False) if self._copied >= HOLD_BYTES else b""
+
+    def upstream_end(self, how: BodyEnd, now: float) -> None:
+        """The body is over."""
+        if self.state is State.ENDED:
+            return
+        cut = how is BodyEnd.CUT
+        write = b""
+        if self.state is State.WAITING:
+            if cut and not self._fault:
+                self._fail(Failure(INTERRUPTED, final=True))
+                return
+            write = self._commit(whole=True)
+            if self.state is State.WAITING:
+                return
+        if cut:
+            self._end(Outcome(End.INTERRUPTED, "upstream was cut", INTERRUPTED), write, abort=True)
+        else:
+            self._end(self._meaning(), write)
+
+    def tick(self, now: float, drained: bool) -> None:
+        """Look at the clocks."""
+        if self.state is State.ENDED:
+            return
+        if now >= self.clock.total_due():
+            self.end(Outcome(End.STOPPED, "total", TOTAL), now)
+        elif now >= self.clock.silent_due():
+            self._silent()
+
+    def due(self) -> float:
+        """When to look next."""
+        return self.clock.due()
+
+    def end(self, outcome: Outcome, now: float) -> None:
+        """An ending from outside. The first one wins."""
+        if self.state is not State.ENDED:
+            self._end(outcome, abort=self.state is State.COMMITTED)
+
+    def pass_plainly(self, now: float) -> bytes:
+        """Too much is held in this worker: judge what has come."""
+        return self._commit(whole=False)
+
+    def _silent(self) -> None:
+        if self.state is State.COMMITTED:
+            self._end(Outcome(End.STALLED, "stall", STALLED), abort=True)
+        elif self._fault:
+            write = self._commit(whole=True)
+            if write or self.step is None:
+                self._end(self._meaning(), write)
+        else:
+            self._fail(Failure(REPLY_TIMEOUT if self.clock.last_at == NEVER else STALLED, final=True))
+
+    def _commit(self, whole: bool) -> bytes:
+        """Judge what is held; the bytes to relay where it is good, else the attempt has failed."""
+        body = b"".join(self._copy or ())
+        failure = self._judge(body, whole) if self._judge is not None else None
+        if failure is not None:
+            self._fail(failure)
+            return b""
+        self.state = State.COMMITTED
+        self.clock.fault_at = NEVER
+        self.trace.release(body)
+        return body
+
+    def _meaning(self) -> Outcome:
+        if self._conclude is None:
+            raise AssertionError("a reply that ended was answered")
+        return self._conclude(b"".join(self._copy) if self._copy is not None else None)
+
+    def _keep(self, data: bytes) -> None:
+        self._copied += len(data)
+        if self._copy is None:
+            return
+        if self._copied > self._limits.max_event and self.state is State.COMMITTED:
+            self._copy = None
+        else:
+            self._copy.append(data)
+
+    def _fail(self, failure: Failure) -> None:
+        self.rest()
+        self.step = Step(failed=failure)
+
+    def _end(self, outcome: Outcome, write: bytes = b"", abort: bool = False) -> None:
+        self.outcome = outcome
+        self.state = State.ENDED
+        self._copy = None
+        self.step = Step(write=write, ended=True, abort=abort)

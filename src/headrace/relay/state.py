@@ -1,0 +1,47 @@
+"""Where a stream stands, and what a step from one state to the next asks of the pump."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from headrace.model.problem import Problem
+
+
+class State(Enum):
+    """Where a stream stands."""
+
+    WAITING = "waiting"
+    """Nothing of any attempt has been delivered; a failure can still go to the next attempt."""
+    COMMITTED = "committed"
+    """An event was delivered: the exchange is bound to its attempt."""
+    ENDING = "ending"
+    """The end was seen; what follows within the grace is relayed, nothing is inserted."""
+    CLOSING = "closing"
+    """The error event is ready and waits a moment for the LF of a CR; nothing else is relayed."""
+    ENDED = "ended"
+    """Over. Bytes that still come are received and go nowhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An attempt that came to nothing: why, and whether no other attempt may follow (the work may have been done)."""
+
+    problem: Problem
+    final: bool = False
+
+
+@dataclass(slots=True)
+class Step:
+    """What the pump must do, in this order. An empty step says that `due` has come nearer."""
+
+    open: bool = False
+    """Send the head now, before any event (early open)."""
+    write: bytes = b""
+    """Relay these bytes of the upstream's."""
+    insert: bytes = b""
+    """Write these bytes of our own."""
+    failed: Failure | None = None
+    """This attempt is over and nothing of it was delivered."""
+    ended: bool = False
+    """The exchange is over; see `outcome`."""
+    abort: bool = False
+    """End the client's connection visibly instead of ending the body."""

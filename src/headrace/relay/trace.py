@@ -1,0 +1,106 @@
+"""What an entry tells of a stream's course: marks, gaps and insertions, in bounded space."""
+
+from bisect import bisect_left
+from hashlib import sha256
+
+from headrace.model.entry import Wire
+
+GAP_BOUNDS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 15.0, 60.0)
+"""Upper bounds of the first 11 of 12 buckets."""
+FIRST_MARKS = 64
+LAST_MARKS = 16
+LONGEST_GAPS = 8
+INSERTIONS = 200
+
+
+class Trace:
+    """The course of one exchange's response. Times are monotonic seconds; offsets are bytes of the delivered body."""
+
+    def __init__(self) -> None:
+        self.received = self.released = self.removed = self.inserted = self.repaired = 0
+        self.events = self.heartbeats = self.keepalives = 0
+        self._hash = sha256()
+        self.first_at = 0.0
+        self.last_at = 0.0
+        self._buckets: list[int] = [0] * (len(GAP_BOUNDS_S) + 1)
+        self._first: list[tuple[float, int]] = []
+        self._last: list[tuple[float, int]] = []
+        self._longest: list[tuple[float, int]] = []
+        self._shortest_kept = 0.0
+        self._insertions: list[tuple[int, int]] | None = None
+
+    def event(self, now: float, size: int) -> None:
+        """One event of `size` bytes, received at `now`."""
+        number = self.events
+        self.events = number + 1
+        if number:
+            gap = now - self.last_at
+            self._buckets[bisect_left(GAP_BOUNDS_S, gap)] += 1
+            if gap > self._shortest_kept:
+                self._keep_gap(gap, number)
+        else:
+            self.first_at = now
+        self.last_at = now
+        if number < FIRST_MARKS:
+            self._first.append((now, size))
+        elif number < FIRST_MARKS + LAST_MARKS:
+            self._last.append((now, size))
+        else:
+            self._last[number % LAST_MARKS] = (now, size)
+
+    def release(self, data: bytes) -> None:
+        """`data` goes to the client in this call: counted and hashed."""
+        self.released += len(data)
+        self._hash.update(data)
+
+    def insert(self, data: bytes) -> None:
+        """The gateway puts `data` of its own behind what was delivered so far."""
+        if self._insertions is None:
+            self._insertions = []
+        if len(self._insertions) < INSERTIONS:
+            self._insertions.append((self.released + self.inserted, len(data)))
+        self.inserted += len(data)
+
+    def hash_in(self) -> str:
+        """SHA-256 (hex) of what was released of the committed attempt."""
+        return self._hash.hexdigest()
+
+    def wire(self, began: float, hash_out: str, unreadable: int) -> Wire:
+        """The entry's part; times become seconds after `began`. `hash_out` is the sink's."""
+        split = self.events % LAST_MARKS if self.events > FIRST_MARKS + LAST_MARKS else 0
+        return Wire(
+            received=self.received,
+            released=self.released,
+            removed=self.removed,
+            inserted=self.inserted,
+            repaired=self.repaired,
+            unreadable=unreadable,
+            events=self.events,
+            heartbeats=self.heartbeats,
+            keepalives=self.keepalives,
+            first_event_s=_since(began, self.first_at) if self.events else None,
+            last_event_s=_since(began, self.last_at) if self.events else None,
+            gaps=tuple(self._buckets) if self.events else (),
+            longest_gaps=tuple((number, round(gap, 4)) for gap, number in sorted(self._longest, reverse=True)),
+            first_marks=_marks(began, self._first),
+            last_marks=_marks(began, self._last[split:] + self._last[:split]),
+            insertions=tuple(self._insertions or ()),
+            hash_in=self.hash_in(),
+            hash_out=hash_out,
+        )
+
+    def _keep_gap(self, gap: float, number: int) -> None:
+        longest = self._longest
+        longest.append((gap, number))
+        if len(longest) > LONGEST_GAPS:
+            longest.remove(min(longest))
+        if len(longest) == LONGEST_GAPS:
+            self._shortest_kept = min(longest)[0]
+
+
+def _since(began: float, at: float) -> float:
+    return round(at - began, 4)
+
+
+def _marks(began: float, marks: list[tuple[float, int]]) -> tuple[tuple[float, int], ...]:
+    return tuple((_since(began, at), size) for at, size in marks)

@@ -1,0 +1,53 @@
+"""Pure: the candidates of a request, in the order in which they are tried.
+
+By priority first (route, then channel; lower is earlier). Among equals by a weighted rendezvous hash over the conversation,
+so that a conversation stays where its prompt cache is warm, and only a channel's own share moves when it comes or goes.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from headrace.model.channel import Channel, Credential, Model, Route
+from headrace.model.wire import WireProtocol
+
+SESSION_HEADERS = (b"session_id", b"session-id", b"x-session-id", b"x-claude-code-session-id", b"x-conversation-id")
+"""Headers by which clients name their session, most specific first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One place where a request may go."""
+
+    route: Route
+    channel: Channel
+    credential: Credential
+    upstream_model: str
+
+
+def places(model: Model, asked: str, protocol: WireProtocol, channels: Mapping[str, Channel]) -> list[Candidate]:
+    """Every (route, credential) of the model that speaks `protocol`, in the order of the configuration.
+
+    `asked` is the name that the client used: what a route without `upstream_model` sends up.
+    """
+    return [
+        Candidate(route, channel, credential, route.upstream_model or asked)
+        for route in model.routes
+        if (channel := channels.get(route.channel)) is not None and protocol in channel.protocols
+        for credential in channel.credentials
+        if route.weight and credential.weight
+    ]
+
+
+def order(candidates: list[Candidate], key_name: str, seed: bytes) -> list[Candidate]:
+    """The candidates in the order in which to try them. `seed` tells the conversation apart; the key is part of it."""
+    salt = key_name.encode() + b"\0" + seed
+    return sorted(candidates, key=lambda one: (one.route.priority, one.channel.priority, -_score(one, salt)))
+
+
+def _score(candidate: Candidate, salt: bytes) -> float:
+    """Weighted rendezvous: -weight / ln(u) with u uniform in (0, 1) from the hash of conversation and place."""
+    place = f"{candidate.channel.name}\0{candidate.credential.name}\0{candidate.upstream_model}".encode()
+    number = int.from_bytes(blake2b(place, key=blake2b(salt, digest_size=32).digest(), digest_size=8).digest())
+    return -(candidate.route.weight * candidate.credential.weight) / math.log((number + 1) / (2**64 + 1))

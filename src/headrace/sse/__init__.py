@@ -1,0 +1,1 @@
+"""Server-sent events as pure bytes: where events end, and what one event says."""

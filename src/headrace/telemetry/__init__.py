@@ -1,0 +1,1 @@
+"""Formats of logs, metrics and traces."""

@@ -1,0 +1,48 @@
+"""The rules for a reply's framing beyond what llhttp refuses by itself."""
+
+from enum import Enum
+
+from headrace.model.headers import Headers
+
+MAX_HEAD = 64 * 1024
+MAX_FIELDS = 200
+_END = b"\r\n\r\n"
+
+
+class Framing(Enum):
+    """How a reply's head says where its body ends."""
+
+    CHUNKED = "chunked"
+    COUNTED = "counted"
+    """By Content-Length."""
+    NONE = "none"
+    """Not at all: at the end of the connection, or there is no body."""
+
+
+class MalformedError(Exception):
+    """A reply that the parser lets pass and we do not."""
+
+
+def framing_from_headers(headers: Headers) -> Framing:
+    """The framing. Raises MalformedError for a transfer encoding that we cannot undo, and for too large a head."""
+    framing = Framing.NONE
+    size = 0  # as on the wire, with the colon, the blank and the line end
+    for name, value in headers:
+        size += len(name) + len(value) + 4
+        if name == b"transfer-encoding":
+            if value.strip().lower() != b"chunked":
+                raise MalformedError("a transfer encoding other than chunked")
+            framing = Framing.CHUNKED
+        elif name == b"content-length":
+            framing = Framing.COUNTED
+    if size > MAX_HEAD:
+        raise MalformedError("the reply's head is too large")
+    return framing
+
+
+def ends_clean(framing: Framing, data: bytes) -> bool:
+    """Whether the read that completed a reply ends where the reply does, but for blank lines behind a counted body.
+
+    The parser reports other surplus bytes; blank lines it skips, and they too were not asked for.
+    """
+    return framing is Framing.COUNTED or (_END.endswith(data[-4:]) and not data.endswith(_END + b"\r\n"))

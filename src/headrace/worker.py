@@ -1,0 +1,108 @@
+"""The composition root of the line: one process, one loop, all stages, and the order in which they start and end."""
+
+import asyncio
+import gc
+import os
+import socket
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from headrace.exchange import Stages
+from headrace.front import Front, Ids
+from headrace.journal.writer import Writer
+from headrace.listener.server import Server
+from headrace.model.catalogue import CatalogueParts
+from headrace.model.outcome import End, Outcome
+from headrace.model.problem import Kind, Problem
+from headrace.model.settings import Address, Settings
+from headrace.relay.pump import HeldBudget
+from headrace.relay.timers import Wheel
+from headrace.routing.catalogue import Catalogue
+from headrace.upstream.attempt import Upstream
+
+FULL_COLLECTION_BELOW = 200
+"""Open streams above which no full garbage collection runs: at 9,000 streams one stops everything for 125 ms."""
+COLLECT_S = 30.0
+_STOPPED = Problem(Kind.STOPPED, "The gateway is shutting down and ended this answer at its deadline.")
+
+
+class Worker:
+    """One worker. Must be made within a running loop; `start`, then `drain`, which returns when all is over."""
+
+    def __init__(self, settings: Settings, parts: CatalogueParts, report: Callable[[str], None]) -> None:
+        loop = asyncio.get_running_loop()
+        incarnation = int.from_bytes(os.urandom(2))
+        ids = Ids(incarnation)
+        self._settings = settings
+        self._loop = loop
+        self._wheel = Wheel(loop)
+        self._upstream = Upstream()
+        self._journal = Writer(Path(settings.state.directory), ids.new().removeprefix("hr_"), loop)
+        stages = Stages(
+            loop=loop,
+            settings=settings,
+            wheel=self._wheel,
+            held=HeldBudget(settings.server.held),
+            upstream=self._upstream,
+            journal=self._journal,
+            report=report,
+        )
+        self._front = Front(stages, Catalogue(parts), ids)
+        self._server = Server(settings.server, self._front.handle, self._front.refuse_edge, lambda head, problem: None)
+        self._collector: asyncio.TimerHandle | None = None
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """Where it listens."""
+        return self._server.addresses
+
+    async def start(self, sockets: Sequence[socket.socket] | None = None) -> None:
+        """Listen. Raises OSError where an address cannot be bound."""
+        await self._server.listen(sockets)
+        gc.collect()
+        gc.freeze()
+        # The young generations go on; a full one only when few streams are open, by hand.
+        gc.set_threshold(*gc.get_threshold()[:2], 1_000_000)
+        self._collector = self._loop.call_later(COLLECT_S, self._collect)
+
+    async def drain(self) -> None:
+        """Stop in good order: refuse new exchanges, let streams end, then end the rest with a word to their clients."""
+        server = self._settings.server
+        self._front.draining = True
+        if self._front.running:
+            await asyncio.sleep(min(server.drain_notice, server.drain))
+        self._server.drain()
+        if self._front.running:
+            await asyncio.wait(tuple(self._front.running.values()), timeout=server.drain)
+        self.stop()
+        if self._front.running:
+            await asyncio.wait(tuple(self._front.running.values()), timeout=5.0)
+        await self._close()
+
+    def stop(self) -> None:
+        """End what still runs, now."""
+        self._front.stop_all(Outcome(End.STOPPED, "shutdown", _STOPPED))
+
+    async def _close(self) -> None:
+        if self._collector is not None:
+            self._collector.cancel()
+        try:
+            await asyncio.wait_for(self._server.closed(), 2.0)
+        except TimeoutError:
+            self._server.abort()
+        self._wheel.close()
+        await self._upstream.close()
+        self._journal.close()
+
+    def _collect(self) -> None:
+        if len(self._front.running) < FULL_COLLECTION_BELOW:
+            gc.collect()
+        self._collector = self._loop.call_later(COLLECT_S, self._collect)
+
+
+def run(main: Coroutine[Any, Any, None]) -> None:
+    """Run `main` on the line's loop."""
+    uvloop.run(main)

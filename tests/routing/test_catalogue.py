@@ -1,0 +1,218 @@
+"""Look-ups in a snapshot of channels, models and keys."""
+
+import sys
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.model.catalogue import CatalogueParts
+from headrace.model.channel import BaseUrl, Channel, Model, Route
+from headrace.model.key import Key
+from headrace.model.wire import WireProtocol
+from headrace.routing.catalogue import COMPARED_LENGTH, FORMATS, Catalogue
+
+URL = BaseUrl("https", "a.example", 443, "")
+ALL = frozenset(WireProtocol)
+
+
+def channel(name: str, *protocols: WireProtocol) -> Channel:
+    return Channel(name, URL, frozenset(protocols), ())
+
+
+def model(name: str, *channels: str, protocols: frozenset[WireProtocol] | None = None) -> Model:
+    return Model(name, tuple(Route(one) for one in channels), protocols)
+
+
+def catalogue(*models: Model, keys: tuple[Key, ...] = ()) -> Catalogue:
+    channels = (
+        channel(
+            "openai", WireProtocol.CHAT, WireProtocol.RESPONSES, WireProtocol.RESPONSES_WS, WireProtocol.EMBEDDINGS
+        ),
+        channel("anthropic", WireProtocol.MESSAGES),
+        channel("google", WireProtocol.GEMINI, WireProtocol.CHAT),
+    )
+    return Catalogue(CatalogueParts(channels, models, keys))
+
+
+def found(snapshot: Catalogue, name: str) -> str | None:
+    hit = snapshot.find_model(name)
+    return hit.name if hit else None
+
+
+# --------------------------------------------------------------------------------------------------------------- models
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        ("gpt-5", "gpt-5"),
+        ("gpt-5-mini", "gpt-5*"),
+        ("gpt-4", "gpt-*"),
+        ("gpt-", "gpt-*"),
+        ("gpt", "*"),
+        ("claude-mini", "*-mini"),
+        ("gpt-4-mini", "*-mini"),
+        ("a-x-z", "a-*-z"),
+        ("a--z", "a-*-z"),
+        ("a-z", "*"),
+        ("", "*"),
+        ("gpt-*", "gpt-*"),
+        ("x" * 10_000, "*"),
+    ],
+)
+def test_an_exact_name_wins_then_the_longest_pattern(asked: str, name: str) -> None:
+    names = ("*", "gpt-*", "gpt-5", "gpt-5*", "*-mini", "a-*-z")
+    assert found(catalogue(*(model(one, "openai") for one in names)), asked) == name
+
+
+def test_of_two_patterns_of_one_length_the_longer_beginning_wins() -> None:
+    snapshot = catalogue(model("*bc", "openai"), model("a*c", "openai"), model("ab*", "openai"))
+    assert found(snapshot, "abc") == "ab*"
+    assert found(snapshot, "axbc") == "a*c"
+
+
+def test_an_unknown_name_is_none() -> None:
+    assert found(catalogue(model("gpt-5", "openai"), model("gpt-*", "openai")), "claude") is None
+    assert found(catalogue(), "") is None
+
+
+NAMES = st.text("ab-", min_size=0, max_size=5)
+PATTERNS = st.tuples(NAMES, NAMES).map("*".join)
+
+
+@given(st.sets(NAMES), st.sets(PATTERNS, max_size=12), NAMES)
+def test_it_finds_what_a_search_through_all_would(exact: set[str], patterns: set[str], asked: str) -> None:
+    snapshot = catalogue(*(model(name, "openai") for name in sorted(exact | patterns)))
+    fitting = []
+    for pattern in patterns:
+        before, _, after = pattern.partition("*")
+        if asked.startswith(before) and asked.endswith(after) and len(before) + len(after) <= len(asked):
+            fitting.append((len(pattern), len(before), pattern))
+    expected = asked if asked in exact else max(fitting)[2] if fitting else None
+    assert found(snapshot, asked) == expected
+
+
+def calls(work: Callable[[], object]) -> int:
+    """How many functions the work calls: what it costs, whatever the machine."""
+    count = 0
+
+    def counted(frame: object, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in {"call", "c_call"}
+
+    sys.setprofile(counted)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_a_look_up_costs_the_same_among_many() -> None:
+    def snapshot(size: int) -> Catalogue:
+        exact = (model(f"m-{number:05}", "openai") for number in range(size))
+        patterns = (model(f"p-{number:05}-*", "openai") for number in range(size))
+        keys = tuple(Key(f"k{number}", number.to_bytes(32)) for number in range(size))
+        return catalogue(*exact, *patterns, keys=keys)
+
+    few, many = snapshot(2), snapshot(5_000)
+    for name in ("m-00001", "p-00001-x", "unknown"):
+        assert calls(partial(few.find_model, name)) == calls(partial(many.find_model, name))
+    digest = (1).to_bytes(32)
+    assert calls(partial(few.find_key, digest)) == calls(partial(many.find_key, digest))
+
+
+# ----------------------------------------------------------------------------------------------------------------- keys
+
+
+def test_keys_are_found_by_digest() -> None:
+    one, two = Key("one", b"1" * 32), Key("two", b"2" * 32)
+    snapshot = catalogue(keys=(one, two))
+    assert snapshot.find_key(b"2" * 32) is two
+    assert snapshot.find_key(b"3" * 32) is None
+    assert snapshot.keys == (one, two)
+
+
+# ---------------------------------------------------------------------------------------------------------- protocols
+
+
+def test_a_model_offers_what_its_routes_speak() -> None:
+    both = model("both", "openai", "anthropic")
+    snapshot = catalogue(both)
+    assert {protocol for protocol in ALL if snapshot.offers(both, protocol)} == {
+        WireProtocol.CHAT,
+        WireProtocol.RESPONSES,
+        WireProtocol.RESPONSES_WS,
+        WireProtocol.EMBEDDINGS,
+        WireProtocol.MESSAGES,
+    }
+
+
+def test_a_model_offers_only_what_it_publishes() -> None:
+    narrow = model("narrow", "openai", protocols=frozenset({WireProtocol.CHAT, WireProtocol.MESSAGES}))
+    snapshot = catalogue(narrow)
+    assert snapshot.offers(narrow, WireProtocol.CHAT)
+    assert not snapshot.offers(narrow, WireProtocol.RESPONSES)
+    assert not snapshot.offers(narrow, WireProtocol.MESSAGES)
+
+
+def test_a_route_to_nowhere_offers_nothing() -> None:
+    lost = model("lost", "gone")
+    assert catalogue(lost).formats(lost) == ()
+
+
+def test_formats_begin_with_responses() -> None:
+    everything = model("m", "openai", "anthropic", "google")
+    assert catalogue(everything).formats(everything) == (
+        "openai_responses",
+        "openai_responses_websocket",
+        "openai_chat_completions",
+        "anthropic_messages",
+        "gemini_generate_content",
+    )
+    assert next(iter(FORMATS)) is WireProtocol.RESPONSES
+
+
+# --------------------------------------------------------------------------------------------------------------- lists
+
+
+def test_a_list_holds_what_the_key_may_use_and_the_dialect_can_call() -> None:
+    snapshot = catalogue(
+        model("gpt-5", "openai"), model("claude-4", "anthropic"), model("gemini-3", "google"), model("gpt-*", "openai")
+    )
+
+    def listed(key: Key, *protocols: WireProtocol) -> list[str]:
+        return [one.name for one in snapshot.models_for(key, protocols)]
+
+    every = Key("k", b"")
+    assert listed(every, *ALL) == ["gpt-5", "claude-4", "gemini-3"]
+    assert listed(every, WireProtocol.MESSAGES) == ["claude-4"]
+    assert listed(every, WireProtocol.CHAT, WireProtocol.RESPONSES) == ["gpt-5", "gemini-3"]
+    assert listed(Key("k", b"", models=("g*",)), *ALL) == ["gpt-5", "gemini-3"]
+    assert listed(Key("k", b"", models=()), *ALL) == []
+
+
+def test_close_names_are_those_of_models_that_the_key_may_use() -> None:
+    snapshot = catalogue(*(model(name, "openai") for name in ("gpt-5-mini", "gpt-5-nano", "claude-4", "gpt-5-*")))
+    every = Key("k", b"")
+    assert snapshot.close_names("gpt5-mini", every)[0] == "gpt-5-mini"
+    assert "gpt-5-*" not in snapshot.close_names("gpt-5-", every)
+    assert snapshot.close_names("gpt5-mini", Key("k", b"", models=("claude-*",))) == ()
+    assert snapshot.close_names("zzz", every) == ()
+    assert snapshot.close_names("gpt-5-mini" + "x" * COMPARED_LENGTH, every) == ()
+
+
+def test_close_names_among_very_many_are_looked_for_where_they_begin_alike() -> None:
+    names = [f"a-{number}" for number in range(3_000)] + ["zeta-large"]
+    snapshot = catalogue(*(model(name, "openai") for name in names))
+    assert snapshot.close_names("zeta-larg", Key("k", b""))[0] == "zeta-large"
+
+
+def test_channels_are_found_by_name_and_cannot_be_replaced() -> None:
+    snapshot = catalogue()
+    assert snapshot.channels["google"].name == "google"
+    with pytest.raises(TypeError):
+        snapshot.channels["google"] = channel("google")  # type: ignore[index]
