@@ -153,7 +153,7 @@ class Back(asyncio.Protocol):
         self._pool.idle.append(self)
 
 
-def launch(upstream: Upstream, directory: Path, port: int) -> Launch:
+def launch(upstream: Upstream, _directory: Path, port: int) -> Launch:
     """How the runner starts this relay."""
     ca = ["--ca", str(upstream.ca)] if upstream.ca else []
     arguments = ["--port", str(port), "--upstream", str(upstream.port), *ca]

@@ -6,6 +6,7 @@ from bench.load.rounds import Part
 
 DEFAULT = ("streams", "tls", "short", "rate")
 QUICK = ("streams", "short")
+_IDLE_OPENS_S = 300.0  # streams opened per second; a TLS handshake takes about a millisecond on each side
 _FULL_PHASES = ["--ramp-s", "1.5", "--warm-s", "1.5", "--window-s", "6", "--churn-s", "3"]
 _QUICK_PHASES = ["--ramp-s", "1", "--warm-s", "0.5", "--window-s", "3", "--churn-s", "1.5"]
 _FULL_SHORT = ["--warm-s", "0.5", "--window-s", "4"]
@@ -27,7 +28,7 @@ def parts_by_name(
     phases = _QUICK_PHASES if quick else _FULL_PHASES
     short = ["short", "--connections", str(connections), *(_QUICK_SHORT if quick else _FULL_SHORT)]
     stream = ["streams", "--streams", str(streams), "--pace-ms", str(pace_ms), *phases]
-    idle = ["idle", "--streams", str(idle_streams), "--ramp-s", "10", "--window-s", "25"]
+    idle = ["idle", "--streams", str(idle_streams), "--window-s", "25", "--ramp-s", str(idle_streams / _IDLE_OPENS_S)]
     work = f"{streams} streams, an event per {pace_ms:g} ms each"
     silent = f"{idle_streams} streams that fall silent after one event"
     parts = [

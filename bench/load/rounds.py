@@ -42,8 +42,8 @@ class Part:
 class Round:
     """One turn of one gateway. CPU in microseconds per unit of work, by process; shares of a core for the load itself.
 
-    `foreign_cores` is what the machine did besides: neither gateway, client nor upstream; `result.window.stolen_cores` what
-    the hypervisor took. Well above zero, they disturb.
+    `foreign_cores` is what the machine did besides: neither gateway, client nor upstream. `result.window.stolen_cores`
+    is what the hypervisor took. Well above zero, they disturb.
     """
 
     gateway: str

@@ -1,8 +1,8 @@
 """The bytes that client and upstream agree on: requests, events, frames, and how many bytes a complete reply has.
 
 One content event is a realistic chat.completion.chunk of about 250 bytes. Its `obfuscation` member, a field that the
-real API sends too, has a fixed width and carries CLOCK_MONOTONIC in nanoseconds at the moment of sending; that clock is one
-for all processes of a machine, so receiving time minus stamp is the delay of the event.
+real API sends too, has a fixed width and carries CLOCK_MONOTONIC in nanoseconds at the moment of sending; that clock is
+one for all processes of a machine, so receiving time minus stamp is the delay of the event.
 """
 
 import json

@@ -67,27 +67,9 @@ class Exchange:
     """One client request with a valid key. `run` it as a task; `stop` ends it from outside."""
 
     __slots__ = (
-        "_api",
-        "_attempts",
-        "_began",
-        "_began_at",
-        "_call",
-        "_catalogue",
-        "_key",
-        "_machine",
-        "_meter",
-        "_model",
-        "_operation",
-        "_pump",
-        "_request",
-        "_stages",
-        "_status",
-        "_stopped",
-        "_task",
-        "_trace",
-        "_verdict",
-        "id",
-    )
+        "_api", "_attempts", "_began", "_began_at", "_call", "_catalogue", "_key", "_machine", "_meter", "_model",
+        "_operation", "_pump", "_request", "_stages", "_status", "_stopped", "_task", "_trace", "_verdict", "id",
+    )  # fmt: skip
 
     def __init__(
         self, stages: Stages, catalogue: Catalogue, request: ClientRequest, key: Key, api: Api, operation: str, id: str
@@ -123,7 +105,7 @@ class Exchange:
             outcome = await self._line()
         except asyncio.CancelledError:
             outcome = self._stopped or Outcome(End.STOPPED, "shutdown", _SHUTDOWN)
-        except Exception as error:  # the one place: a fault of our own is an answer and an entry too
+        except Exception as error:  # noqa: BLE001  the one place: a fault of our own is an answer and an entry too
             outcome = self._own_fault(error)
         finally:
             self._finish(outcome if outcome is not None else Outcome(End.INTERRUPTED, "internal", _INTERNAL))
@@ -210,6 +192,8 @@ class Exchange:
         self, call: Call, candidate: Candidate, request: UpstreamRequest, head: ReplyHead, pump: Pump
     ) -> Failure | None:
         """Relay what this head announces; as a stream where a stream was asked for and came."""
+        if pump.machine.outcome is not None:
+            return None
         self._meter = meter = Meter(self._api.observer(call, request.added_usage))
         headers = downward(head.headers, candidate.channel.expose_limits) + self._own_headers(head)
         machine = self._machine

@@ -31,7 +31,8 @@ def base32(number: int, digits: int) -> str:
 
 
 class Ids:
-    """Exchange ids: `hr_` and 26 base32 characters over 48 bits of milliseconds, 16 of the worker's incarnation, 64 random."""
+    """Exchange ids: `hr_` and 26 base32 characters over 48 bits of milliseconds, 16 of the worker's incarnation, 64
+    random."""
 
     def __init__(self, incarnation: int) -> None:
         self._incarnation = incarnation & 0xFFFF

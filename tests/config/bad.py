@@ -1,4 +1,4 @@
-"""Files with one mistake each. `#<` marks the line that the fault must name; then its path and a part of its message."""
+"""Files with one mistake each. `#<` marks the line that the fault names; then its path and a part of its message."""
 
 CHANNELS = """\
 channels:
@@ -134,7 +134,8 @@ BAD = [
     (url("https://169.254.169.254/latest"), "channels.a.base_url", "link-local"),
     (url("https://[::ffff:169.254.169.254]"), "channels.a.base_url", "link-local"),
     (url("https://0.0.0.0"), "channels.a.base_url", "unspecified"),
-    ("channels: {a: {base_url: https://a.example, credentials: [{name: m, secret: s}],\n  protocols: [chat, chats]}} #<",
+    ("channels: {a: {base_url: https://a.example, credentials: [{name: m, secret: s}],\n"
+     "  protocols: [chat, chats]}} #<",
      "channels.a.protocols[1]", "unknown protocol (did you mean chat?); allowed: chat, responses, responses_ws"),
     ("channels: {a: {base_url: https://a.example, credentials: [{name: m, secret: s}],\n  protocols: []}} #<",
      "channels.a.protocols", "needs at least one item"),
@@ -178,7 +179,9 @@ BAD = [
     (channel("headers: {x-a: b, X-A: c}"), "channels.a.headers.X-A", "stands twice"),
     (channel("query: {key: c}"), "channels.a.query.key", "with auth: query:key"),
     (channel("query: {'': c}"), "channels.a.query.?", "needs a name"),
-    (channel('query: {v: "a\\nb"}'), "channels.a.query.v", "must not hold control characters"),
+    (channel('query: {v: "a\\nb"}'), "channels.a.query.v", "as it stands in a URL"),
+    (channel("query: {v: a&b}"), "channels.a.query.v", "as it stands in a URL"),
+    (channel("query: {v: ä}"), "channels.a.query.v", "as it stands in a URL"),
     (channel("paths: {chat.completions: x}"), "channels.a.paths.chat.completions", "begins with /"),
     (channel("paths: {chat.completions: '/x/{other}'}"), "channels.a.paths.chat.completions", "begins with /"),
     (channel("paths: {'chat completions': /x}"), "channels.a.paths.?", "an operation's name"),

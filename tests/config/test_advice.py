@@ -43,6 +43,11 @@ def test_what_looks_wrong_is_said(write: Write, old: str, new: str, warning: str
     assert warnings(write, GOOD.replace(old, new, 1)) == [warning]
 
 
+def test_without_patterns_a_pattern_must_meet_a_name(write: Write) -> None:
+    said = warnings(write, GOOD.replace("  p-*: {routes: [{channel: a}]}\n", ""))
+    assert said == [f"6: keys[0].models[{index}]: no model has a name like this" for index in (1, 2)]
+
+
 def test_a_home_channel_needs_no_route(write: Write) -> None:
     line = "  b: {base_url: https://b.example, protocols: [chat], credentials: [{name: m, secret: env:A}], home: true}"
     assert warnings(write, GOOD.replace("models:\n", f"{line}\nmodels:\n", 1)) == []

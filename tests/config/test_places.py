@@ -17,6 +17,7 @@ ADDRESS: TypeAdapter[Address] = TypeAdapter(places.AddressText)
 BASE_URL: TypeAdapter[BaseUrl] = TypeAdapter(places.BaseUrlText)
 AUTH: TypeAdapter[Auth] = TypeAdapter(places.AuthText)
 MOMENT: TypeAdapter[float | None] = TypeAdapter(places.Moment)
+ORIGIN: TypeAdapter[str] = TypeAdapter(places.Origin)
 PATH: TypeAdapter[str] = TypeAdapter(places.PathText)
 
 
@@ -84,6 +85,17 @@ def test_a_header_for_auth_is_in_lower_case() -> None:
 )
 def test_moments_are_seconds_since_the_epoch(text: str, seconds: float | None) -> None:
     assert MOMENT.validate_python(text, context=READING) == seconds
+
+
+@pytest.mark.parametrize("text", ["*", "https://app.example", "http://localhost:3000", "https://[::1]:8443"])
+def test_origins_are_kept(text: str) -> None:
+    assert ORIGIN.validate_python(text, context=READING) == text
+
+
+@pytest.mark.parametrize("text", ["", "app.example", "https://", "https://a.example/", "null", "https://*.example"])
+def test_what_is_no_origin(text: str) -> None:
+    with pytest.raises(ValidationError):
+        ORIGIN.validate_python(text, context=READING)
 
 
 @pytest.mark.parametrize("text", ["/chat", "/a/{model}/b", "/v1:x", "/a%2Fb"])

@@ -4,12 +4,12 @@ import json
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.config import source
 from headrace.config.errors import Fault
-from headrace.config.source import Block, Items, Value, fault, has, place, read
+from headrace.config.source import Block, Items, Value, fault, has, place, read, value_at
 
 
 def values(text: str) -> Block:
@@ -51,6 +51,9 @@ def test_what_is_not_there_takes_its_parents_line() -> None:
     assert not has(root, ("a", "c", 0))
     assert not has(root, ("a", 0))
     assert has(root, ("a", "c"))
+    assert value_at(root, ("a", "b")) == "x"
+    assert value_at(root, ("a", "b", 0)) is None
+    assert value_at(root, ("a", "gone", "x")) is None
     assert fault(root, ("a", "b"), "m") == Fault(2, "a.b", "m")
 
 
@@ -145,11 +148,13 @@ TREES = st.recursive(
 )
 
 
+@settings(max_examples=50)
 @given(st.dictionaries(st.text("abcde", min_size=1, max_size=3), TREES, max_size=5))
 def test_json_reads_as_itself(tree: dict[str, object]) -> None:
     assert values(json.dumps(tree, ensure_ascii=False)) == tree
 
 
+@settings(max_examples=50)
 @given(st.dictionaries(st.text("abcde", min_size=1, max_size=3), TREES, max_size=5))
 def test_both_parsers_give_the_same(tree: dict[str, object]) -> None:
     text = yaml.safe_dump(tree, allow_unicode=True)

@@ -1,5 +1,6 @@
 import asyncio
 import socket
+import time
 from collections.abc import Iterator
 from typing import cast
 
@@ -97,10 +98,13 @@ async def test_a_late_loop_catches_up_in_one_turn() -> None:
     played = Played(reply(steps()))
     played.player.start()
     assert taken == [0]
-    while asyncio.get_running_loop().time() < played.player._due + 0.01:
+    late = time.monotonic() + 0.02  # not the loop's clock: uvloop's stands still within a turn
+    while time.monotonic() < late:
         pass
     await played.end()
-    assert played.transport.turns == [[b"HEAD"], [b"x", b"x", b"x", b"x", b"x", b"TAIL"]]
+    # uvloop may run the late timer before the handle that closes the head's turn.
+    assert played.transport.written == b"HEADxxxxxTAIL"
+    assert len(played.transport.turns) <= 2
 
 
 async def test_alone_steps_have_a_turn_each() -> None:

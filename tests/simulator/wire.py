@@ -53,7 +53,7 @@ class Heard:
 
     @property
     def rest(self) -> bytes | None:
-        """What followed the terminating chunk; None: it did not come."""
+        """What followed the terminating chunk, trailers too; None: it did not come."""
         return _dechunked(self.after_head)[1]
 
     @property
@@ -73,7 +73,7 @@ def _dechunked(data: bytes) -> tuple[bytes, bytes | None]:
         size, _, data = data.partition(b"\r\n")
         length = int(size, 16)
         if not length:
-            return body, data
+            return body, data.removeprefix(b"\r\n")
         body += data[:length]
         data = data[length + 2 :]
     return body, None

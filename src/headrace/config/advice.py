@@ -1,6 +1,6 @@
 """What is allowed in a file, but hardly meant."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from fnmatch import fnmatchcase
 
 from headrace.config.errors import Fault
@@ -40,20 +40,26 @@ def _unused(sections: Sections) -> Iterator[_Finding]:
 
 
 def _keys(sections: Sections) -> Iterator[_Finding]:
-    exact = [name for name in sections.models if "*" not in name]
-    patterns = [name for name in sections.models if "*" in name]
-    for index, key in enumerate(sections.keys):
-        if key is None:
-            continue
+    # Many keys allow the same few names and patterns; each is compared with all models once.
+    useful: dict[str, bool] = {}
+    for index, key in ((index, key) for index, key in enumerate(sections.keys) if key):
         if len(key.secret.text) < SHORT_SECRET:
             yield ("keys", index, "secret"), f"is shorter than {SHORT_SECRET} characters and may be guessed"
-        for place, allowed in enumerate(key.models):
-            if "*" in allowed:
-                useful = bool(patterns) or any(fnmatchcase(name, allowed) for name in exact)
-            else:
-                useful = allowed in exact or any(fnmatchcase(allowed, pattern) for pattern in patterns)
-            if sections.models and not useful:
+        for place, allowed in enumerate(key.models if sections.models else ()):
+            if allowed not in useful:
+                useful[allowed] = _fits_a_model(allowed, sections.models)
+            if not useful[allowed]:
                 yield ("keys", index, "models", place), "no model has a name like this"
+
+
+def _fits_a_model(allowed: str, models: Collection[str]) -> bool:
+    """Whether a key's name or pattern can ever meet a model; two patterns may."""
+    if allowed in models:
+        return True
+    patterns = [name for name in models if "*" in name]
+    if "*" in allowed:
+        return bool(patterns) or any(fnmatchcase(name, allowed) for name in models)
+    return any(fnmatchcase(allowed, pattern) for pattern in patterns)
 
 
 def _literal_secrets(sections: Sections) -> Iterator[Location]:

@@ -1,13 +1,13 @@
 """What no option can know by itself: names that must exist or be unique, limits that must nest, fields that collide."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from headrace.config.convert import stream_from_options
 from headrace.config.errors import Fault
 from headrace.config.forms import closest
 from headrace.config.options import ChannelOptions, ModelOptions, ServerOptions
 from headrace.config.sections import Sections
-from headrace.config.source import Block, Location, fault
+from headrace.config.source import Block, Location, fault, value_at
 from headrace.model.channel import AuthForm
 from headrace.model.settings import StreamSettings
 from headrace.model.wire import WireProtocol
@@ -71,7 +71,8 @@ def _channel(root: Block, name: str, channel: ChannelOptions) -> Iterator[_Findi
 
 def _channel_headers(root: Block, here: tuple[str, str], channel: ChannelOptions) -> Iterator[_Finding]:
     seen = set()
-    for written in _written(root, here, "headers"):
+    headers = value_at(root, (*here, "headers"))
+    for written in headers if isinstance(headers, Block) else ():
         name = written.lower()
         location = (*here, "headers", written)
         if name in seen:
@@ -81,14 +82,6 @@ def _channel_headers(root: Block, here: tuple[str, str], channel: ChannelOptions
         elif name in CONNECTION_HEADERS:
             yield location, "belongs to the connection or the body; the gateway sets it"
         seen.add(name)
-
-
-def _written(root: Block, here: tuple[str, str], option: str) -> list[str]:
-    """The names in a mapping as the file has them."""
-    value: object = root
-    for part in (*here, option):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return list(value) if isinstance(value, Mapping) else []
 
 
 def _model(sections: Sections, name: str, model: ModelOptions) -> Iterator[_Finding]:

@@ -30,10 +30,8 @@ TABLE_HEAD = "| option | type | default | meaning |\n| --- | --- | --- | --- |\n
 
 def page() -> str:
     """The whole page."""
-    parts = [INTRODUCTION, *(_section(group) for group in GROUPS)]
-    if FileOptions.later:
-        parts.append(f"## Other sections\n\nNot in this version: {_names(FileOptions.later)}.\n")
-    return "\n".join(parts)
+    others = f"## Other sections\n\nNot in this version: {_names(FileOptions.later)}.\n"
+    return "\n".join([INTRODUCTION, *(_section(group) for group in GROUPS), others])
 
 
 def _section(group: Group) -> str:

@@ -21,12 +21,10 @@ _PATH = re.compile(r"(/([A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})*)+")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
 _MODEL = re.compile(r"[!-~]{1,200}")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_TEXT = re.compile(r"[\t -~\x80-\U0010ffff]*")
+_QUERY = re.compile(r"([A-Za-z0-9._~!$'()*,;:@/-]|%[0-9A-Fa-f]{2})*")
 _ASCII_TEXT = re.compile(r"[\t -~]*")
 _OPERATION = re.compile(r"[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)*")
-_MOMENT = re.compile(
-    r"[0-9]{4}-[0-9][0-9]-[0-9][0-9]([Tt ][0-9][0-9]:[0-9][0-9](:[0-9][0-9](\.[0-9]+)?)?([Zz]|[+-][0-9][0-9]:[0-9][0-9])?)?"
-)
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d([Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)?)?", re.ASCII)
 
 
 # ------------------------------------------------------------------------------------------------------- addresses
@@ -159,7 +157,7 @@ def _read_authorities(text: str, reading: Reading) -> str:
         raise ValueError(f"file {path} holds no certificates in PEM form") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a path"
-        raise ValueError(f"cannot read file {path!r}: {reason}") from None
+        raise ValueError(f"cannot read file {str(path)!r}: {reason}") from None
     return str(path)
 
 
@@ -263,16 +261,16 @@ def _read_header_value(text: str, reading: Reading) -> str:
     return text.strip()
 
 
-def _read_query_text(text: str, reading: Reading) -> str:
-    if not _TEXT.fullmatch(text):
-        raise ValueError("must not hold control characters (CR, LF, NUL)")
+def _read_query_value(text: str, reading: Reading) -> str:
+    if not _QUERY.fullmatch(text):
+        raise ValueError("must be as it stands in a URL: what is no letter, digit or ._~!$'()*,;:@/- as %XX")
     return text
 
 
 def _read_query_name(text: str, reading: Reading) -> str:
     if not text:
         raise ValueError("a query field needs a name")
-    return _read_query_text(text, reading)
+    return _read_query_value(text, reading)
 
 
 def _read_operation(text: str, reading: Reading) -> str:
@@ -297,7 +295,7 @@ AuthText = Annotated[Auth, Form("by_protocol, bearer, header:NAME or query:NAME"
 HeaderName = Annotated[str, Form("a header's name", _read_header_name)]
 HeaderValue = Annotated[str, Form("text", _read_header_value)]
 QueryName = Annotated[str, Form("a field's name", _read_query_name)]
-QueryValue = Annotated[str, Form("text", _read_query_text)]
+QueryValue = Annotated[str, Form("text as in a URL", _read_query_value)]
 Operation = Annotated[str, Form("an operation", _read_operation)]
 PathText = Annotated[str, Form("a path", _read_path)]
 Comment = Annotated[str, Form("text", _read_comment)]

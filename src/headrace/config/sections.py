@@ -19,7 +19,7 @@ from headrace.config.options import (
     StreamOptions,
 )
 from headrace.config.places import read_model_name, read_name
-from headrace.config.source import Block, Items, Location, Value, fault, has
+from headrace.config.source import Block, Items, Location, fault, has, value_at
 
 G = TypeVar("G", bound=Options)
 
@@ -66,7 +66,7 @@ class _Reader:
 
     def section(self, kind: type[G], location: tuple[str | int, ...]) -> G | None:
         """The section at `location`; absent or empty, it has its defaults."""
-        value = _value_at(self._root, location)
+        value = value_at(self._root, location)
         if value is None:
             value = Block()
         if not isinstance(value, Block):
@@ -115,16 +115,6 @@ class _Reader:
             if has(self._root, (*location, part)):
                 location = (*location, part)
         return (*location, inner[-1]) if missing else location
-
-
-def _value_at(root: Block, location: Location) -> Value:
-    here: Value = root
-    for part in location:
-        if isinstance(here, Block) and isinstance(part, str):
-            here = here.get(part)
-        elif isinstance(here, Items) and isinstance(part, int):
-            here = here[part]
-    return here
 
 
 def _message(kind: type[Options], error: str, location: Location, value: object, context: Mapping[str, Any]) -> str:

@@ -86,6 +86,14 @@ def place(root: Block, location: Location) -> tuple[int, str]:
     return line, path
 
 
+def value_at(root: Block, location: Location) -> Value:
+    """What the file has at the location; None where it has nothing."""
+    here: Value = root
+    for part in location:
+        _, here = _step(here, part, 0)
+    return here
+
+
 def has(root: Block, location: Location) -> bool:
     """Whether the file has something at the location."""
     here: Value = root

@@ -1,4 +1,5 @@
-"""Which header fields pass: the client's up to an upstream, an upstream's down to a client. Lists, so that nothing slips by."""
+"""Which header fields pass: the client's up to an upstream, an upstream's down to a client. Lists, so that nothing
+slips by."""
 
 from headrace.model.headers import Headers
 
@@ -71,7 +72,8 @@ _LIMITS = (b"x-ratelimit-", b"anthropic-ratelimit-")
 
 
 def upward(headers: Headers) -> Headers:
-    """The client's fields that go up, in order: all but hop-by-hop, credentials, addressing and what `Connection` names."""
+    """The client's fields that go up, in order: all but hop-by-hop, credentials, addressing and what `Connection`
+    names."""
     named = _named_by_connection(headers)
     return [
         (name, value)
@@ -81,7 +83,8 @@ def upward(headers: Headers) -> Headers:
 
 
 def downward(headers: Headers, expose_limits: bool) -> Headers:
-    """The upstream's fields that reach the client, by a closed list; rate-limit fields only where the channel exposes them."""
+    """The upstream's fields that reach the client, by a closed list; rate-limit fields only where the channel exposes
+    them."""
     named = _named_by_connection(headers)
     prefixes = _DOWN_PREFIXES + _LIMITS if expose_limits else _DOWN_PREFIXES
     return [

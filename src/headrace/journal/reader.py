@@ -8,7 +8,8 @@ from headrace.model.entry import Entry, Record
 
 
 def read_all(directory: Path) -> Iterator[Record]:
-    """Every record under `directory`, incarnation by incarnation, oldest segment first. A missing directory holds none."""
+    """Every record under `directory`, incarnation by incarnation, oldest segment first. A missing directory holds
+    none."""
     for folder in sorted(directory.glob("journal/*")):
         for segment in sorted(folder.glob("*.segment"), key=lambda path: int(path.stem)):
             yield from records(segment.read_bytes())

@@ -1,6 +1,8 @@
-"""How a record stands in a segment: four bytes of length, four of CRC-32, then MessagePack (big-endian, both over the payload).
+"""How a record stands in a segment: four bytes of length, four of CRC-32, then MessagePack (big-endian, both over the
+payload).
 
-A segment begins with MAGIC, which carries the format's number. A record that is cut short or does not match its checksum is
+A segment begins with MAGIC, which carries the format's number. A record that is cut short or does not match its
+checksum is
 a torn tail: it and all behind it are not records.
 """
 

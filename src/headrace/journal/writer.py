@@ -2,7 +2,8 @@
 
     <directory>/journal/<incarnation>/<n>.segment
 
-The incarnation is the worker's own and new at each start, so two processes never write to one file. A write that fails (a
+The incarnation is the worker's own and new at each start, so two processes never write to one file. A write that
+fails (a
 full disk) raises at the next `append`, before anything that costs money is begun.
 """
 

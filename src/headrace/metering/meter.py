@@ -24,7 +24,7 @@ class Meter:
         """What one whole event is."""
         try:
             return self._observe(event)
-        except Exception:  # any defect of a reading is the meter's, never the relay's
+        except Exception:  # noqa: BLE001  any defect of a reading is the meter's, never the relay's
             self.unreadable += 1
             return Sight.PROGRESS
 
@@ -54,6 +54,6 @@ class Meter:
             return Outcome(End.COMPLETED, "too large to read")
         try:
             return self.observer.observe_body(body)
-        except Exception:  # as above
+        except Exception:  # noqa: BLE001  as above
             self.unreadable += 1
             return Outcome(End.COMPLETED, "unreadable")

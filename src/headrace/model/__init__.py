@@ -1,1 +1,2 @@
-"""The vocabulary that every stage of the line shares: plain values, no behaviour that needs I/O, a clock or randomness."""
+"""The vocabulary that every stage of the line shares: plain values, no behaviour that needs I/O, a clock or
+randomness."""

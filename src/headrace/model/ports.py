@@ -38,7 +38,8 @@ class Attempt(Protocol):
         """Read on."""
 
     def close(self) -> None:
-        """Let the connection go: back to the pool if the body came whole and clean, else closed. May be called twice."""
+        """Let the connection go: back to the pool if the body came whole and clean, else closed. May be called
+        twice."""
 
     @property
     def uploaded(self) -> bool:

@@ -1,4 +1,5 @@
-"""Failures as values: the closed list of error kinds, each with its status and meaning, and one problem of such a kind."""
+"""Failures as values: the closed list of error kinds, each with its status and meaning, and one problem of such a
+kind."""
 
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -50,7 +51,8 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class KindFacts:
-    """What is fixed for a kind: its usual HTTP status, whose fault it is, whether the same request may be sent again."""
+    """What is fixed for a kind: its usual HTTP status, whose fault it is, whether the same request may be sent
+    again."""
 
     status: int
     source: Source

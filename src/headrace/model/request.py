@@ -44,7 +44,8 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class UpstreamRequest:
-    """What goes up: the path below the channel's base URL, the query (no `?`), all headers but the credential's, Host and
+    """What goes up: the path below the channel's base URL, the query (no `?`), all headers but the credential's, Host
+    and
     Content-Length, and the body in parts to be sent in order."""
 
     method: str

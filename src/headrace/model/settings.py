@@ -1,4 +1,5 @@
-"""Settings as the worker sees them: validated values in seconds and bytes. The text form and its errors are `config`'s."""
+"""Settings as the worker sees them: validated values in seconds and bytes. The text form and its errors are
+`config`'s."""
 
 from dataclasses import dataclass, field
 from enum import Enum
@@ -46,7 +47,8 @@ class StreamSettings:
     max_event: int = 64 * MIB
 
     def nesting_error(self) -> str | None:
-        """Why these limits do not nest, or None: first_event ≤ open ≤ total; reply ≤ total; stall ≤ stall_with_pings ≤ total."""
+        """Why these limits do not nest, or None: first_event ≤ open ≤ total; reply ≤ total; stall ≤ stall_with_pings
+        ≤ total."""
         for small, large in (
             ("first_event", "open"),
             ("open", "total"),

@@ -77,7 +77,8 @@ class Chat:
         )
 
     def address(self, call: Call, channel: Channel, upstream_model: str) -> UpstreamRequest:
-        """The body as it came; `model` spliced where the upstream names it otherwise, usage asked for where the client did not."""
+        """The body as it came; `model` spliced where the upstream names it otherwise, usage asked for where the
+        client did not."""
         inject = call.stream and not call.wants_usage and channel.usage is UsagePolicy.INJECT
         edits: list[tuple[Span, bytes]] = []
         if upstream_model != call.model:
@@ -166,7 +167,8 @@ def _options_span(body: bytes) -> Span | None:
 
 
 def _usage_edit(body: bytes) -> tuple[Span, bytes] | None:
-    """The one edit that sets `stream_options.include_usage`; None where stream_options has a shape that is not ours to mend."""
+    """The one edit that sets `stream_options.include_usage`; None where stream_options has a shape that is not ours
+    to mend."""
     span = _options_span(body)
     if span is None:
         return insertion_point(body), b'"stream_options":{"include_usage":true},'

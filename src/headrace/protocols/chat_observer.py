@@ -1,7 +1,9 @@
 """Reads Chat Completions responses: one stream event by event, or one whole completion.
 
-Wire facts (OpenAI's published types): a chunk has `choices[].delta`, `choices[].finish_reason` per choice, and usage either
-null or an object; usage is recognised by being non-null, never by empty choices (a moderation chunk has none either). The
+Wire facts (OpenAI's published types): a chunk has `choices[].delta`, `choices[].finish_reason` per choice, and usage
+either
+null or an object; usage is recognised by being non-null, never by empty choices (a moderation chunk has none either).
+The
 stream's own end is `data: [DONE]`; it is good when every choice that began has a finish_reason.
 """
 
@@ -85,17 +87,9 @@ class ChatObserver:
     """One attempt's response. Attributes are those of `protocols.interface.Observer`."""
 
     __slots__ = (
-        "_added_usage",
-        "_done",
-        "_finishes",
-        "_problem",
-        "_refused",
-        "features",
-        "saw_id",
-        "served_model",
-        "usage",
+        "_added_usage", "_done", "_finishes", "_problem", "_refused", "features", "saw_id", "served_model", "usage",
         "usage_is_final",
-    )
+    )  # fmt: skip
 
     def __init__(self, added_usage: bool) -> None:
         self.usage: Usage = NOTHING
@@ -141,7 +135,8 @@ class ChatObserver:
         return self._chunk(parsed.data)
 
     def ended(self, how: BodyEnd) -> Outcome:
-        """What the end of the body means: good behind `[DONE]` or once all choices are finished; a cut in the tail loses nothing."""
+        """What the end of the body means: good behind `[DONE]` or once all choices are finished; a cut in the tail
+        loses nothing."""
         if self._problem is not None:
             return Outcome(End.FAILED, self._problem.kind.value, self._problem)
         if not self.finished:
@@ -185,10 +180,21 @@ class ChatObserver:
         # SPEC 8: per field the last non-null value counts; nothing is summed over chunks.
         if chunk.usage is not None or not self.served_model:
             self._note(chunk)
-        output = False
-        finish = False
-        for choice in chunk.choices or ():
-            finishes = self._finishes
+        output, finish = self._choices(chunk.choices) if chunk.choices else (False, False)
+        if output and chunk.usage is None:
+            self.usage_is_final = False
+        if chunk.error and not output:
+            self._problem = problem_from_error(chunk.error)
+            return Sight.ERROR
+        if finish and self.finished:
+            return Sight.FINISHED
+        return Sight.PROGRESS if output or finish else self._quiet(chunk)
+
+    def _choices(self, choices: list[_Choice]) -> tuple[bool, bool]:
+        """(whether anything was generated, whether a choice finished)."""
+        output = finish = False
+        finishes = self._finishes
+        for choice in choices:
             if choice.finish_reason is not None:
                 finishes[choice.index] = choice.finish_reason
                 finish = True
@@ -196,15 +202,7 @@ class ChatObserver:
                 finishes[choice.index] = None
             if choice.delta is not None and self._count(choice.delta):
                 output = True
-        if output and chunk.usage is None:
-            self.usage_is_final = False
-        if chunk.error and not output:
-            return self._failure(chunk.error)
-        if finish and self.finished:
-            return Sight.FINISHED
-        if output or finish:
-            return Sight.PROGRESS
-        return self._quiet(chunk)
+        return output, finish
 
     def _quiet(self, chunk: _Chunk) -> Sight:
         if chunk.usage is not None and not chunk.choices:
@@ -213,10 +211,6 @@ class ChatObserver:
                 return Sight.ADDED_USAGE
             return Sight.PROGRESS
         return Sight.PREAMBLE if chunk.choices else Sight.PROGRESS
-
-    def _failure(self, error: object) -> Sight:
-        self._problem = problem_from_error(error)
-        return Sight.ERROR
 
     def _note(self, chunk: _Chunk) -> None:
         if chunk.model:

@@ -45,7 +45,8 @@ def refuse_openai(problem: Problem) -> Reply:
 
 
 def retry_headers(problem: Problem) -> Headers:
-    """`Retry-After` (whole seconds, at most 60) with `retry-after-ms` beside it, `x-should-retry` where it must overrule the
+    """`Retry-After` (whole seconds, at most 60) with `retry-after-ms` beside it, `x-should-retry` where it must
+    overrule the
     status, and `Allow`."""
     headers: Headers = []
     if problem.retry_after_s is not None:
@@ -83,7 +84,8 @@ def _model(name: str, formats: tuple[str, ...]) -> dict[str, object]:
 
 
 def read_json(body: bytes) -> object | Problem:
-    """Any JSON value, by the standard library: the second reading of what msgspec refused (lone surrogates are real traffic).
+    """Any JSON value, by the standard library: the second reading of what msgspec refused (lone surrogates are real
+    traffic).
 
     UTF-8 only, no byte order mark, no NaN or Infinity, bounded nesting. A Problem says what is wrong and where.
     """

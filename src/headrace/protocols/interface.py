@@ -37,7 +37,8 @@ class Observer(Protocol):
     features: Features
     served_model: str
     saw_id: bool
-    """Whether the upstream has used an `id:` field, which changes what a safe keepalive is (openai-python dispatches blank lines from then on)."""
+    """Whether the upstream has used an `id:` field, which changes what a safe keepalive is (openai-python dispatches
+    blank lines from then on)."""
     usage_is_final: bool
     """Whether the last usage report came after the last output."""
 
@@ -79,7 +80,8 @@ class Api(Protocol):
         """
 
     def seed(self, call: Call, head: RequestHead) -> bytes:
-        """What tells a conversation apart, so that it stays where its prompt cache is warm; asked only where there is a choice."""
+        """What tells a conversation apart, so that it stays where its prompt cache is warm; asked only where there is
+        a choice."""
 
     def observer(self, call: Call, added_usage: bool) -> Observer:
         """A fresh observer for one attempt's response."""
@@ -94,4 +96,5 @@ class Api(Protocol):
         """The error event that ends a stream after its head has gone out."""
 
     def classify_fault(self, head: ReplyHead, body: bytes) -> Problem | None:
-        """What an upstream's error body adds to its status (a model that is unknown, a key that is invalid), or None."""
+        """What an upstream's error body adds to its status (a model that is unknown, a key that is invalid), or
+        None."""

@@ -64,7 +64,7 @@ def _status(word: object) -> int | None:
 
 
 def _problem(status: int, code: str, message: str) -> Problem:
-    detail = f"upstream error {status} {code}: {message}"
+    detail = f"upstream error {status} {code}".rstrip()  # the message may quote a prompt
     if status == 429:
         return Problem(
             Kind.UPSTREAM_RATE_LIMITED, "The upstream is rate limited. Try again later.", status=429, detail=detail

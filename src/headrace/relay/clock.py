@@ -1,7 +1,9 @@
 """The clocks of one exchange: what has been seen when, and which limit that breaks. Pure: the time is passed in.
 
-All limits are compared with times that were noted; nothing is armed or cancelled. Upstream clocks (first event, stall) stand
-still while the gateway itself has paused the upstream; the client's clock (keepalive) runs from the last byte sent to it.
+All limits are compared with times that were noted; nothing is armed or cancelled. Upstream clocks (first event,
+stall) stand
+still while the gateway itself has paused the upstream; the client's clock (keepalive) runs from the last byte sent to
+it.
 """
 
 from enum import Enum
@@ -34,22 +36,9 @@ class Clock:
     """
 
     __slots__ = (
-        "_limits",
-        "_paused_at",
-        "_resumed_at",
-        "answered_at",
-        "asked_at",
-        "began_at",
-        "ending_at",
-        "first_seen",
-        "heartbeat_at",
-        "held_since",
-        "out_at",
-        "progress_at",
-        "running",
-        "tail_at",
-        "uploaded_at",
-    )
+        "_limits", "_paused_at", "_resumed_at", "answered_at", "asked_at", "began_at", "ending_at", "first_seen",
+        "heartbeat_at", "held_since", "out_at", "progress_at", "running", "tail_at", "uploaded_at",
+    )  # fmt: skip
 
     def __init__(self, limits: StreamSettings, began_at: float, asked_at: float) -> None:
         self._limits = limits
@@ -137,7 +126,8 @@ class Clock:
         return min(due, self.out_at + limits.keepalive if head_sent else self._open_due())
 
     def _silence_due(self) -> float:
-        """When the upstream has been silent too long: before its first event by `first_event`, then by the two stall limits."""
+        """When the upstream has been silent too long: before its first event by `first_event`, then by the two stall
+        limits."""
         limits = self._limits
         if not self.first_seen:
             return self.uploaded_at + limits.first_event

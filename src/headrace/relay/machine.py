@@ -7,7 +7,8 @@
 
 Rules that hold in every state:
 * Pure: bytes and times go in, bytes to write come out. Times are monotonic seconds, passed in.
-* Only whole events are given out, so every write ends where something may be inserted. An event larger than `max_event` is
+* Only whole events are given out, so every write ends where something may be inserted. An event larger than
+  `max_event` is
   the exception: from then on the stream passes plainly, nothing is inserted, and a break aborts the connection.
 * Clocks run from what was last *seen*; an event notes a time and arms nothing. `tick` compares.
 * The first ending wins: `outcome` is set once.
@@ -23,7 +24,7 @@ from headrace.model.settings import Commit, StreamSettings
 from headrace.model.wire import BodyEnd, Sight
 from headrace.relay.clock import NEVER, Clock, Verdict
 from headrace.relay.hold import Hold
-from headrace.relay.problems import FAILED_FIRST, INTERRUPTED, STALLED, TIMEOUT, TOTAL, nothing_came
+from headrace.relay.problems import CUT, FAILED_FIRST, STALLED, TIME_OVER, TIMEOUT, nothing_came
 from headrace.relay.state import Failure, State, Step
 from headrace.relay.trace import Trace
 from headrace.relay.voice import Meter, Voice
@@ -38,24 +39,9 @@ class Machine:
     """One exchange's stream. For each attempt `begin`, at its head `answered`, then `feed` and `upstream_end`."""
 
     __slots__ = (
-        "_after_cr",
-        "_framer",
-        "_hold",
-        "_keeps_comments",
-        "_limits",
-        "_meter",
-        "_observe",
-        "_skip_event",
-        "_voice",
-        "clock",
-        "early_open",
-        "head_sent",
-        "outcome",
-        "plain",
-        "state",
-        "step",
-        "trace",
-    )
+        "_after_cr", "_framer", "_hold", "_holds_preamble", "_keeps_comments", "_limits", "_meter", "_observe",
+        "_skip_event", "_voice", "clock", "early_open", "head_sent", "outcome", "plain", "state", "step", "trace",
+    )  # fmt: skip
 
     def __init__(
         self, limits: StreamSettings, voice: Voice, clock: Clock, trace: Trace, keeps_comments: bool = True
@@ -75,10 +61,9 @@ class Machine:
         self._framer = Framer()
         self._meter: Meter | None = None
         self._observe: Callable[[bytes], Sight] | None = None
+        self._holds_preamble = limits.commit is Commit.FIRST_OUTPUT
         self._skip_event = False
-        self._after_cr: tuple[float, Step] | None = None
-
-    # ---- the upstream speaks
+        self._after_cr: tuple[float, bytes] | None = None
 
     def begin(self, now: float) -> None:
         """A new attempt: what was held of the one before is forgotten."""
@@ -138,8 +123,6 @@ class Machine:
         else:
             self._conclude(self._meaning(how), now, write, insert, alive=False)
 
-    # ---- time passes
-
     def tick(self, now: float, drained: bool) -> None:
         """Look at the clocks. `drained`: the client's transport holds nothing unsent."""
         if self.state is State.ENDED:
@@ -165,13 +148,14 @@ class Machine:
             return self._after_cr[0]
         return self.clock.due(self.state is State.WAITING, self.head_sent)
 
-    # ---- others end it
-
     def end(self, outcome: Outcome, now: float) -> None:
-        """An ending from outside: the client left, a drain deadline, an operator, a fault of our own. The first one wins."""
+        """An ending from outside: the client left, a drain deadline, an operator, a fault of our own. The first one
+        wins."""
         if self.state is State.ENDED:
             return
-        if self.outcome is not None:
+        if self.state is State.CLOSING:
+            self._close_after_cr()
+        elif self.outcome is not None:
             self._end(self.outcome)
         elif outcome.end is End.CLIENT_GONE:
             self._end(outcome)
@@ -180,22 +164,12 @@ class Machine:
 
     def pass_plainly(self, now: float) -> bytes:
         """Give up the unfinished event: too much is held. What to relay now; from here on the stream passes plainly."""
-        out: list[bytes] = []
-        if self.state is State.WAITING:
-            self._commit(out)
-        rest = self._framer.take_rest()
-        self.trace.event(now, len(rest))
-        out.append(rest)
-        self.plain = self._skip_event = True
-        self.clock.progress_at = now
-        return self._release(out, now)
+        return self._release(self._give_up_event(now, []), now)
 
     @property
     def held(self) -> int:
         """Bytes kept back: the unfinished event and what waits for the commit."""
         return self._framer.held + self._hold.size
-
-    # ---- events
 
     def _feed_otherwise(self, data: bytes, now: float) -> bytes:
         """Feeding in any state but plain COMMITTED."""
@@ -227,12 +201,20 @@ class Machine:
             out.append(b"\n")
         if not events:
             self.clock.heartbeat_at = now
-            if framer.held > self._limits.max_event:
-                out.append(self.pass_plainly(now))
         for event in events:
             self._place(event, self._observe(event), now, out)  # type: ignore[misc]
             if self.step is not None and self.step.failed is not None:
                 return []
+        return self._give_up_event(now, out) if framer.held > self._limits.max_event else out
+
+    def _give_up_event(self, now: float, out: list[bytes]) -> list[bytes]:
+        if self.state is State.WAITING:
+            self._commit(out)
+        rest = self._framer.take_rest()
+        self.trace.event(now, len(rest))
+        out.append(rest)
+        self.plain = self._skip_event = True
+        self.clock.progress_at = now
         return out
 
     def _place(self, event: bytes, sight: Sight, now: float, out: list[bytes]) -> None:
@@ -250,11 +232,7 @@ class Machine:
             if sight is Sight.ERROR:
                 self._fail((self._meter and self._meter.problem) or FAILED_FIRST)
                 return
-            if (
-                sight is Sight.PREAMBLE
-                and self._limits.commit is Commit.FIRST_OUTPUT
-                and self._hold.preamble(event, now)
-            ):
+            if sight is Sight.PREAMBLE and self._holds_preamble and self._hold.preamble(event, now):
                 clock.held_since = min(clock.held_since, now)
                 self.step = self.step or Step()
                 return
@@ -307,13 +285,13 @@ class Machine:
         if not out:
             return b""
         data = out[0] if len(out) == 1 else b"".join(out)
-        if data:
-            self.clock.out_at = now
-            self.trace.release(data)
+        self.clock.out_at = now
+        self.trace.release(data)
         return data
 
     def _repair(self, now: float) -> tuple[bytes, bytes]:
-        """At a framed end: a last block that lacks only its blank line is an event. (its bytes, the missing line ends)."""
+        """At a framed end: a last block that lacks only its blank line is an event. (its bytes, the missing line
+        ends)."""
         rest = self._framer.rest()
         if not rest or self._observe is None or self.plain:
             return b"", b""
@@ -332,12 +310,8 @@ class Machine:
     # ---- endings
 
     def _meaning(self, how: BodyEnd) -> Outcome:
-        if self._meter is None:
-            raise AssertionError("a committed stream has a meter")
-        outcome = self._meter.ended(how)
-        if self.plain and how is BodyEnd.CUT and outcome.end is End.COMPLETED and not self._meter.finished:
-            return Outcome(End.INTERRUPTED, "upstream was cut", INTERRUPTED)
-        return outcome
+        """What the end of the body means: a committed stream has a meter that knows."""
+        return self._meter.ended(how) if self._meter is not None else CUT
 
     def _expire(self, verdict: Verdict, now: float) -> None:
         match verdict:
@@ -345,10 +319,8 @@ class Machine:
                 self._end(self.outcome)
             case Verdict.GRACE | Verdict.TAIL:
                 self._conclude(self._meaning(BodyEnd.FRAMED), now)
-            case Verdict.TOTAL:
-                self._conclude(Outcome(End.STOPPED, "total", TOTAL), now)
-            case Verdict.OPEN:
-                self._conclude(Outcome(End.REFUSED, "open", TIMEOUT), now)
+            case Verdict.TOTAL | Verdict.OPEN:
+                self._conclude(TIME_OVER[verdict.value], now)
             case Verdict.PREAMBLE:
                 out: list[bytes] = []
                 self._commit(out)
@@ -406,16 +378,15 @@ class Machine:
         event = self._voice.interrupt(outcome.problem, self._framer.line_end)
         if alive and self._cr_is_open:
             self.state = State.CLOSING
-            self._after_cr = (now + CR_GRACE_S, Step(insert=event, ended=True))
-            self.step = Step(write=write)
+            self._after_cr = (now + CR_GRACE_S, event)
+            self.step = Step()
             return
         self._end(outcome, write, insert, event)
 
     def _close_after_cr(self) -> None:
-        if self._after_cr is not None and self.outcome is not None:
-            event = self._after_cr[1].insert
-            self._after_cr = None
-            self._end(self.outcome, event=event)
+        after, self._after_cr = self._after_cr, None
+        if after is not None and self.outcome is not None:
+            self._end(self.outcome, event=after[1])
 
     def _end(
         self, outcome: Outcome, write: bytes = b"", insert: bytes = b"", event: bytes = b"", abort: bool = False

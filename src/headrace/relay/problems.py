@@ -1,5 +1,6 @@
 """The problems that a relay itself finds, in words that tell the client what to do."""
 
+from headrace.model.outcome import End, Outcome
 from headrace.model.problem import Kind, Problem
 from headrace.model.wire import BodyEnd
 
@@ -18,6 +19,14 @@ REPLY_TIMEOUT = Problem(
 TOTAL = Problem(
     Kind.STOPPED, "The gateway ended this answer at its time limit for one exchange. Ask for a shorter answer."
 )
+
+
+CUT = Outcome(End.INTERRUPTED, "upstream was cut", INTERRUPTED)
+TIME_OVER = {
+    "total": Outcome(End.STOPPED, "total", TOTAL),
+    "open": Outcome(End.REFUSED, "open", TIMEOUT),
+}
+"""The outcomes of the limits that end an exchange as a whole."""
 
 
 def nothing_came(how: BodyEnd) -> Problem:

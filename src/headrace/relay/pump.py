@@ -1,6 +1,7 @@
 """Moves bytes between one attempt and one client, and owns the points where something may be inserted.
 
-The upstream's connection calls `body` from its `data_received`; the machine decides; the client's transport is written to,
+The upstream's connection calls `body` from its `data_received`; the machine decides; the client's transport is
+written to,
 all in that call. No await, task, queue or timer per event. The exchange awaits one future per attempt.
 """
 
@@ -35,23 +36,9 @@ class Pump:
     """One exchange's pump over all its attempts. `start` it when the first attempt begins; `stop` it in the end."""
 
     __slots__ = (
-        "_attempt",
-        "_budget",
-        "_done",
-        "_headers",
-        "_held",
-        "_length",
-        "_limits",
-        "_loop",
-        "_on_commit",
-        "_sink",
-        "_status",
-        "_stuck_at",
-        "_stuck_unsent",
-        "_wheel",
-        "failure",
-        "machine",
-    )
+        "_attempt", "_budget", "_done", "_headers", "_held", "_length", "_limits", "_loop", "_on_commit", "_sink",
+        "_status", "_stuck_at", "_stuck_unsent", "_wheel", "failure", "machine",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -87,7 +74,10 @@ class Pump:
     def start(self) -> None:
         """Hear of the client, and begin to watch the clocks."""
         self._sink.watch(self)
-        self._wheel.add(self, self.machine.due())
+        if self._sink.gone:
+            self.sink_gone()
+        else:
+            self._wheel.add(self, self.machine.due())
 
     def stop(self) -> None:
         """Let go of everything; may be called at any time, and twice."""
@@ -111,7 +101,8 @@ class Pump:
         self.machine.rest()
 
     async def run(self, status: int, headers: Headers, length: int | None) -> Failure | None:
-        """Relay the attempt's body under this head until it ended (None; see the machine's outcome) or came to nothing."""
+        """Relay the attempt's body under this head until it ended (None; see the machine's outcome) or came to
+        nothing."""
         attempt = self._attempt
         if attempt is None or self.machine.state is State.ENDED:
             return None
@@ -236,8 +227,8 @@ class Pump:
         if step is None:
             return
         sink = self._sink
-        if step.ended and not step.abort and not sink.started and self._status and step.write:
-            self._length = len(step.write)
+        if step.ended and step.write and not step.abort and isinstance(machine, ReplyMachine):
+            self._length = len(step.write)  # nothing has been sent: this is all of it
         if step.open:
             self._open()
         if step.write:

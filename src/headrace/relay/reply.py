@@ -1,10 +1,12 @@
-"""The state machine of a reply without streaming: held at first, so that a bad one can still be replaced; then passed on.
+"""The state machine of a reply without streaming: held at first, so that a bad one can still be replaced; then passed
+on.
 
     WAITING ──64 KiB, or all of it, and judged good──▶ COMMITTED ──end of body──▶ ENDED
        │                                                  └── cut, stall, stop ──▶ ENDED (connection aborted)
        └── judged bad ──▶ the attempt failed
 
-There is nothing to insert here: no keepalive, no early open, no error event. Before the commit a failure is an HTTP status.
+There is nothing to insert here: no keepalive, no early open, no error event. Before the commit a failure is an HTTP
+status.
 Pure, as `machine` is; the pump drives both through the same methods.
 """
 
@@ -14,7 +16,7 @@ from headrace.model.outcome import End, Outcome
 from headrace.model.settings import StreamSettings
 from headrace.model.wire import BodyEnd
 from headrace.relay.clock import NEVER
-from headrace.relay.problems import INTERRUPTED, REPLY_TIMEOUT, STALLED, TOTAL
+from headrace.relay.problems import CUT, INTERRUPTED, REPLY_TIMEOUT, STALLED, TIME_OVER
 from headrace.relay.state import Failure, State, Step
 from headrace.relay.trace import Trace
 
@@ -30,7 +32,8 @@ Conclude = Callable[[bytes | None], Outcome]
 
 
 class ReplyClock:
-    """`reply` bounds the wait for the first body byte of each attempt, `stall` the gaps, `total` all. Seconds, monotonic."""
+    """`reply` bounds the wait for the first body byte of each attempt, `stall` the gaps, `total` all. Seconds,
+    monotonic."""
 
     __slots__ = ("_limits", "_paused", "attempt_at", "began_at", "fault_at", "last_at", "uploaded_at")
 
@@ -75,8 +78,8 @@ class ReplyMachine:
 
     __slots__ = (
         "_conclude",
-        "_copy",
         "_copied",
+        "_copy",
         "_fault",
         "_judge",
         "_limits",
@@ -87,7 +90,7 @@ class ReplyMachine:
         "state",
         "step",
         "trace",
-    )
+    )  # fmt: skip
 
     def __init__(self, limits: StreamSettings, clock: ReplyClock, trace: Trace) -> None:
         self.state = State.WAITING
@@ -135,12 +138,12 @@ class ReplyMachine:
         if self.state is State.ENDED:
             return b""
         self.clock.last_at = now
-        self.trace.event(now, len(data))
         self._keep(data)
         if self.state is State.COMMITTED:
+            self.trace.event(now, len(data))
             self.trace.release(data)
             return data
-        return self._commit(whole=False) if self._copied >= HOLD_BYTES else b""
+        return self._commit(now, whole=False) if self._copied >= HOLD_BYTES else b""
 
     def upstream_end(self, how: BodyEnd, now: float) -> None:
         """The body is over."""
@@ -152,11 +155,11 @@ class ReplyMachine:
             if cut and not self._fault:
                 self._fail(Failure(INTERRUPTED, final=True))
                 return
-            write = self._commit(whole=True)
+            write = self._commit(now, whole=True)
             if self.state is State.WAITING:
                 return
         if cut:
-            self._end(Outcome(End.INTERRUPTED, "upstream was cut", INTERRUPTED), write, abort=True)
+            self._end(CUT, write, abort=True)
         else:
             self._end(self._meaning(), write)
 
@@ -165,9 +168,9 @@ class ReplyMachine:
         if self.state is State.ENDED:
             return
         if now >= self.clock.total_due():
-            self.end(Outcome(End.STOPPED, "total", TOTAL), now)
+            self.end(TIME_OVER["total"], now)
         elif now >= self.clock.silent_due():
-            self._silent()
+            self._silent(now)
 
     def due(self) -> float:
         """When to look next."""
@@ -180,19 +183,19 @@ class ReplyMachine:
 
     def pass_plainly(self, now: float) -> bytes:
         """Too much is held in this worker: judge what has come."""
-        return self._commit(whole=False)
+        return self._commit(now, whole=False)
 
-    def _silent(self) -> None:
+    def _silent(self, now: float) -> None:
         if self.state is State.COMMITTED:
             self._end(Outcome(End.STALLED, "stall", STALLED), abort=True)
         elif self._fault:
-            write = self._commit(whole=True)
+            write = self._commit(now, whole=True)
             if write or self.step is None:
                 self._end(self._meaning(), write)
         else:
             self._fail(Failure(REPLY_TIMEOUT if self.clock.last_at == NEVER else STALLED, final=True))
 
-    def _commit(self, whole: bool) -> bytes:
+    def _commit(self, now: float, whole: bool) -> bytes:
         """Judge what is held; the bytes to relay where it is good, else the attempt has failed."""
         body = b"".join(self._copy or ())
         failure = self._judge(body, whole) if self._judge is not None else None
@@ -201,6 +204,7 @@ class ReplyMachine:
             return b""
         self.state = State.COMMITTED
         self.clock.fault_at = NEVER
+        self.trace.event(now, len(body))
         self.trace.release(body)
         return body
 

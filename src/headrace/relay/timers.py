@@ -1,6 +1,7 @@
 """One coarse timing wheel per worker: all limits of all exchanges run on it, and an event re-arms nothing.
 
-A ticker stands in one bucket at a time and says at each tick when it wants to be looked at next; what an event changes is
+A ticker stands in one bucket at a time and says at each tick when it wants to be looked at next; what an event
+changes is
 only read there. Adding is O(1); a turn of the wheel touches the tickers that are due and nobody else.
 """
 
@@ -28,7 +29,8 @@ class Wheel:
         return len(self._place)
 
     def add(self, ticker: Ticker, due: float) -> None:
-        """Look at `ticker` at `due` (the loop's clock, seconds), or a quantum later; an earlier place it has already stands."""
+        """Look at `ticker` at `due` (the loop's clock, seconds), or a quantum later; an earlier place it has already
+        stands."""
         bucket = max(int(due / self._quantum) + 1, self._turned + 1)
         place = self._place.get(ticker)
         if place is not None and place <= bucket:
@@ -57,7 +59,8 @@ class Wheel:
         now = self._loop.time()
         reached = int(now / self._quantum)
         self._timer = None
-        # A loop that was held up for long has passed more buckets than it has tickers: then go by the buckets that exist.
+        # A loop that was held up for long has passed more buckets than it has tickers: then go by the buckets that
+        # exist.
         passed = range(self._turned + 1, reached + 1)
         numbers = passed if len(passed) <= len(self._buckets) else sorted(n for n in self._buckets if n <= reached)
         self._turned = reached

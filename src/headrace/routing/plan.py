@@ -1,6 +1,7 @@
 """Pure: the candidates of a request, in the order in which they are tried.
 
-By priority first (route, then channel; lower is earlier). Among equals by a weighted rendezvous hash over the conversation,
+By priority first (route, then channel; lower is earlier). Among equals by a weighted rendezvous hash over the
+conversation,
 so that a conversation stays where its prompt cache is warm, and only a channel's own share moves when it comes or goes.
 """
 

@@ -40,7 +40,8 @@ def parse(event: bytes) -> Event:
 
 
 def missing_end(rest: bytes) -> bytes:
-    """The line ends that a stream's last block lacks, in its own style: what must follow so that parsers dispatch it."""
+    """The line ends that a stream's last block lacks, in its own style: what must follow so that parsers dispatch
+    it."""
     for end in (b"\r\n", b"\n", b"\r"):
         if rest.endswith(end):
             return end
