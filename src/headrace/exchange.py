@@ -13,21 +13,22 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from headrace.http.rules import downward, upstream_request_id, upward
+from headrace.admission.admit import admit
+from headrace.http.rules import content_length, downward, id_headers, identity, stream_head, upstream_request_id
+from headrace.journal.logbook import Logbook
 from headrace.journal.writer import JournalError, Writer
 from headrace.metering.meter import Meter
 from headrace.model.channel import Model
-from headrace.model.entry import AttemptLine, Entry, Opened
 from headrace.model.headers import Headers
-from headrace.model.key import Key, StreamOverrides
+from headrace.model.key import Key
 from headrace.model.outcome import End, Outcome
 from headrace.model.ports import ClientRequest
 from headrace.model.problem import Kind, Problem, Source
-from headrace.model.request import Call, ReplyHead, UpstreamRequest
+from headrace.model.request import Call, ReplyHead
 from headrace.model.settings import Settings, StreamSettings
-from headrace.model.usage import NOTHING
-from headrace.protocols.authorize import authorize
+from headrace.protocols.authorize import outgoing
 from headrace.protocols.interface import Api
+from headrace.protocols.voice import Voice
 from headrace.relay.clock import Clock
 from headrace.relay.machine import Machine
 from headrace.relay.pump import HeldBudget, Pump
@@ -44,9 +45,6 @@ LAST_TRY_S = 0.8
 """The pause before one more try on the same credential, when no candidate is left."""
 LONGEST_PAUSE_S = 3.0
 """The longest Retry-After that such a try waits for."""
-_STREAM_HEADERS: Headers = [(b"cache-control", b"no-cache, no-transform"), (b"x-accel-buffering", b"no")]
-_EVENT_STREAM = (b"content-type", b"text/event-stream; charset=utf-8")
-_LOST_IN_TRANSIT = frozenset((Kind.UPSTREAM_UNREACHABLE, Kind.UPSTREAM_INTERRUPTED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +65,12 @@ class Exchange:
     """One client request with a valid key. `run` it as a task; `stop` ends it from outside."""
 
     __slots__ = (
-        "_api", "_attempts", "_began", "_began_at", "_call", "_catalogue", "_key", "_machine", "_meter", "_model",
-        "_operation", "_pump", "_request", "_stages", "_status", "_stopped", "_task", "_trace", "_verdict", "id",
+        "_api", "_call", "_catalogue", "_key", "_limits", "_log", "_machine", "_meter", "_operation", "_pump",
+        "_request", "_stages", "_stopped", "_task", "_trace", "_verdict", "_voice", "id",
     )  # fmt: skip
+
+    _limits: StreamSettings
+    _voice: Voice
 
     def __init__(
         self, stages: Stages, catalogue: Catalogue, request: ClientRequest, key: Key, api: Api, operation: str, id: str
@@ -81,17 +82,13 @@ class Exchange:
         self._key = key
         self._api = api
         self._operation = operation
-        self._began = stages.loop.time()
-        self._began_at = time.time()
+        self._log = Logbook(stages.journal, stages.loop.time, id, key, api.protocol.value, operation)
         self._call: Call | None = None
-        self._model: Model | None = None
         self._machine: Machine | ReplyMachine | None = None
         self._pump: Pump | None = None
         self._meter: Meter | None = None
         self._verdict: Verdict | None = None
         self._trace = Trace()
-        self._attempts: list[AttemptLine] = []
-        self._status: int | None = None
         self._stopped: Outcome | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -118,22 +115,22 @@ class Exchange:
         if isinstance(call, Problem):
             return _refused(call)
         self._call = call
-        model = self._find_model(call)
+        model = admit(call.model, call.protocol, self._key, self._catalogue)
         if isinstance(model, Problem):
             return _refused(model)
-        self._model = model
         candidates = self._plan(call, model)
         if not candidates:
             return _refused(Problem(Kind.NO_CHANNEL_AVAILABLE, "No channel of this model can take the request now."))
         try:
-            self._write_opened(call)
+            self._log.open(call)
         except JournalError as error:
             return _refused(replace(_NO_JOURNAL, detail=str(error)))
         return await self._attempt_all(call, model, candidates)
 
     async def _attempt_all(self, call: Call, model: Model, candidates: list[Candidate]) -> Outcome:
         """Try candidate after candidate until one is committed, or none is left."""
-        limits = limits_of(model.stream, self._key.overrides)
+        limits = self._limits = self._key.overrides.over(model.stream)
+        self._voice = Voice(self._api, self._request.head, limits.keepalive_comment)
         pump = self._start_pump(call, limits)
         failures: list[Problem] = []
         for number in range(limits.max_attempts):
@@ -155,10 +152,13 @@ class Exchange:
 
     async def _may_repeat(self, first_repeat: bool, failures: list[Problem], pump: Pump) -> bool:
         """One more try on the last credential after a pause, and only after a *received* 5xx, 529 or 429."""
-        last = self._attempts[-1].status
-        if not first_repeat or last is None or not (last == 429 or last >= 500):
+        failure = failures[-1]
+        status = self._log.last_status or 0
+        if status == 200 and failure.kind in (Kind.UPSTREAM_ERROR, Kind.UPSTREAM_RATE_LIMITED):
+            status = failure.http_status  # a first event that is an error says it as well as a status does
+        if not first_repeat or not (status == 429 or status >= 500):
             return False
-        wait = failures[-1].retry_after_s
+        wait = failure.retry_after_s
         if wait is not None and wait > LONGEST_PAUSE_S:
             return False
         await pump.rest(wait if wait is not None else LAST_TRY_S)
@@ -168,9 +168,8 @@ class Exchange:
 
     async def _attempt(self, call: Call, candidate: Candidate, pump: Pump) -> Failure | None:
         """One upstream request; None when the exchange is over, see the machine's outcome."""
-        request = self._address(call, candidate)
-        attempt = self._stages.upstream.attempt(candidate.channel, request)
-        started = self._stages.loop.time()
+        started = self._now()
+        attempt, added_usage = self._open_attempt(call, candidate)
         self._verdict = None
         pump.begin(attempt)
         head: ReplyHead | None = None
@@ -180,46 +179,70 @@ class Exchange:
             if isinstance(answer, Problem):
                 failure = pump.failure or Failure(answer)
                 pump.lost()
-            else:
+            elif pump.machine.outcome is None:
                 head = answer
-                failure = await self._relay(call, candidate, request, head, pump)
+                meter = self._start_meter(call, added_usage)
+                headers = downward(head.headers, candidate.channel.expose_limits)
+                headers += id_headers(self.id, upstream_request_id(head.headers))
+                failure = await self._relay(call, head, headers, meter, pump)
         finally:
-            self._note_attempt(candidate, attempt, started, head, failure)
+            problem = failure.problem if failure is not None else None
+            self._log.attempted(candidate, attempt, started, head, problem, self._word())
             attempt.close()
         return failure
 
-    async def _relay(
-        self, call: Call, candidate: Candidate, request: UpstreamRequest, head: ReplyHead, pump: Pump
-    ) -> Failure | None:
+    def _word(self) -> str:
+        return self._verdict.word if self._verdict is not None else ""
+
+    def _open_attempt(self, call: Call, candidate: Candidate) -> tuple[Attempt, bool]:
+        """The attempt, and whether it asks for usage that the client did not ask for.
+
+        The request itself is not kept here: it would stay in memory for as long as the stream runs.
+        """
+        channel = candidate.channel
+        request = self._api.address(call, channel, candidate.upstream_model)
+        request = outgoing(request, self._request.head.headers, channel, candidate.credential, call.protocol)
+        return self._stages.upstream.attempt(channel, request), request.added_usage
+
+    def _start_meter(self, call: Call, added_usage: bool) -> Meter:
+        observer = self._api.observer(call, added_usage)
+        self._voice.observer = observer
+        self._meter = Meter(observer)
+        return self._meter
+
+    async def _relay(self, call: Call, head: ReplyHead, headers: Headers, meter: Meter, pump: Pump) -> Failure | None:
         """Relay what this head announces; as a stream where a stream was asked for and came."""
-        if pump.machine.outcome is not None:
-            return None
-        self._meter = meter = Meter(self._api.observer(call, request.added_usage))
-        headers = downward(head.headers, candidate.channel.expose_limits) + self._own_headers(head)
         machine = self._machine
         asked = Asked.EVENTS if call.stream else Asked.JSON
-        if call.stream and 200 <= head.status < 300 and isinstance(machine, Machine):
+        self._log.status = head.status
+        if isinstance(machine, Machine) and 200 <= head.status < 300:
             self._verdict = classify(head, b"", asked, time.time(), whole=False, opened=machine.head_sent)
             if self._verdict.as_stream:
-                machine.answered(meter, self._stages.loop.time())
-                self._status = 200
-                return await pump.run(200, _stream_head(headers), None)
-        reply = machine if isinstance(machine, ReplyMachine) else self._reply_machine(pump)
-        pump.machine = reply
-        judge = self._judge(head, asked, machine is not None and machine.head_sent)
+                machine.answered(meter, self._now())
+                return await pump.run(head.status, stream_head(headers), None)
+        reply = machine if isinstance(machine, ReplyMachine) else self._reply_machine()
         fault = head.status >= 400
         reply.answered(
-            judge, lambda body: _refused_upstream(head) if fault else meter.observe_body(body), fault, self._now()
+            self._judge(head, asked, opened=machine is not None and machine.head_sent),
+            lambda body: _refused_upstream(head) if fault else meter.observe_body(body),
+            fault,
+            self._now(),
         )
-        self._status = head.status
-        failure = await pump.run(head.status, headers, _length(head))
+        pump.machine = reply
+        failure = await pump.run(head.status, headers, content_length(head.headers))
         if failure is not None and machine is not None:
-            pump.machine = machine
             machine.rest()
+            pump.machine = machine
         return failure
 
     def _judge(self, head: ReplyHead, asked: Asked, opened: bool) -> Callable[[bytes, bool], Failure | None]:
+        """What decides about a reply once enough of it has come."""
+
         def judge(body: bytes, whole: bool) -> Failure | None:
+            plainly_good = head.status == 200 and asked is Asked.JSON and body[:1] == b"{" and b'"error"' not in body
+            if plainly_good and head.media_type == "application/json":
+                self._verdict = _GOOD
+                return None
             reading = self._api.classify_fault(head, body) if whole else None
             verdict = classify(head, body, asked, time.time(), whole=whole, opened=opened, reading=reading)
             self._verdict = verdict
@@ -231,47 +254,7 @@ class Exchange:
 
         return judge
 
-    def _address(self, call: Call, candidate: Candidate) -> UpstreamRequest:
-        """The request as it goes up: the protocol's form, the client's headers by the list, one credential."""
-        channel = candidate.channel
-        request = self._api.address(call, channel, candidate.upstream_model)
-        credential, query = authorize(channel, candidate.credential, call.protocol)
-        headers = upward(self._request.head.headers)
-        headers += request.headers
-        headers += [(name.lower().encode("ascii"), value.encode("utf-8")) for name, value in channel.headers]
-        headers.append((b"accept-encoding", b"identity"))
-        headers += credential
-        parts = [request.query, query, *(f"{name}={value}" for name, value in channel.query)]
-        return replace(request, headers=headers, query="&".join(part for part in parts if part))
-
     # ---- before the attempts
-
-    def _find_model(self, call: Call) -> Model | Problem:
-        catalogue = self._catalogue
-        model = catalogue.find_model(call.model)
-        if model is None or not self._key.may_use(call.model):
-            close = catalogue.close_names(call.model, self._key)
-            if model is not None:
-                return Problem(
-                    Kind.MODEL_NOT_ALLOWED,
-                    f"This key may not use the model {call.model[:200]!r}. Choose one from GET /v1/models.",
-                    param="model",
-                )
-            return Problem(
-                Kind.MODEL_NOT_FOUND,
-                f"There is no model {call.model[:200]!r}. Choose one from GET /v1/models.",
-                param="model",
-                did_you_mean=close[0] if close else None,
-            )
-        if not catalogue.offers(model, call.protocol):
-            formats = catalogue.formats(model)
-            return Problem(
-                Kind.PROTOCOL_NOT_OFFERED,
-                f"The model {call.model!r} is not offered through this endpoint. It takes: {', '.join(formats)}.",
-                param="model",
-                accepted_formats=formats,
-            )
-        return model
 
     def _plan(self, call: Call, model: Model) -> list[Candidate]:
         candidates = places(model, call.model, call.protocol, self._catalogue.channels)
@@ -283,31 +266,29 @@ class Exchange:
 
     def _start_pump(self, call: Call, limits: StreamSettings) -> Pump:
         stages = self._stages
-        asked_at = self._now()
         machine: Machine | ReplyMachine
         if call.stream:
-            machine = Machine(limits, _Voice(self, limits), Clock(limits, self._began, asked_at), self._trace)
+            machine = Machine(limits, self._voice, Clock(limits, self._log.began, self._now()), self._trace)
         else:
-            machine = ReplyMachine(limits, ReplyClock(limits, self._began), self._trace)
+            machine = ReplyMachine(limits, ReplyClock(limits, self._log.began), self._trace)
         self._machine = machine
-        opening = [_EVENT_STREAM, *_STREAM_HEADERS, *self._own_headers(None)]
+        opening = stream_head(id_headers(self.id))
         self._pump = Pump(
             machine, limits, self._request.sink, stages.wheel, stages.loop, stages.held, opening, self._committed
         )
         self._pump.start()
         return self._pump
 
-    def _reply_machine(self, pump: Pump) -> ReplyMachine:
+    def _reply_machine(self) -> ReplyMachine:
         """A machine for one reply without streaming to a request that asked for a stream."""
-        assert self._model is not None
-        limits = limits_of(self._model.stream, self._key.overrides)
-        machine = ReplyMachine(limits, ReplyClock(limits, self._began), self._trace)
+        machine = ReplyMachine(self._limits, ReplyClock(self._limits, self._log.began), self._trace)
         machine.begin(self._now())
         return machine
 
     def _committed(self) -> None:
         """The exchange is bound to its attempt: the request is not needed again."""
         self._request.free_body()
+        self._request.head.headers = identity(self._request.head.headers)
         if self._call is not None:
             self._call.body = b""
 
@@ -345,102 +326,25 @@ class Exchange:
             return
         problem = outcome.problem or _INTERNAL
         reply = self._api.refuse(problem, self.id)
-        self._status = reply.status
-        sink.start(reply.status, reply.headers + self._own_headers(None), len(reply.body))
+        self._log.status = reply.status
+        sink.start(reply.status, reply.headers + id_headers(self.id), len(reply.body))
         sink.insert(reply.body)
         sink.finish()
 
-    def _write_opened(self, call: Call) -> None:
-        self._stages.journal.append(
-            Opened(
-                id=self.id,
-                at=self._began_at,
-                protocol=call.protocol.value,
-                key=self._key.name,
-                owner=self._key.owner,
-                model=call.model,
-            )
-        )
-
     def _write_entry(self, outcome: Outcome) -> None:
+        meter, machine, sink = self._meter, self._machine, self._request.sink
+        wire = self._trace.wire(self._log.began, sink.hash_out(), meter.unreadable if meter is not None else 0)
         try:
-            self._stages.journal.append(self._entry(outcome))
+            self._log.close(
+                outcome,
+                self._call,
+                meter.observer if meter is not None and outcome.end is not End.REFUSED else None,
+                wire,
+                machine.early_open if machine is not None else False,
+                self._request.head.header(b"x-request-id") or b"",
+            )
         except JournalError as error:
             self._stages.report(f"the entry of {self.id} could not be written: {error}")
-
-    def _entry(self, outcome: Outcome) -> Entry:
-        call, meter, problem = self._call, self._meter, outcome.problem
-        observer = meter.observer if meter is not None else None
-        usage = observer.usage if observer is not None else NOTHING
-        origin = "none"
-        if observer is not None and usage.known:
-            origin = "upstream" if observer.usage_is_final else "upstream_partial"
-        source = problem.fault.value if problem is not None else ""
-        if outcome.end is End.REFUSED and problem is None:
-            source = Source.UPSTREAM.value
-        return Entry(
-            id=self.id,
-            at=self._began_at,
-            duration_s=round(self._now() - self._began, 4),
-            protocol=self._api.protocol.value,
-            operation=self._operation,
-            key=self._key.name,
-            owner=self._key.owner,
-            model=call.model[:200] if call is not None else "",
-            stream=call.stream if call is not None else False,
-            end=outcome.end.value,
-            reason=outcome.reason,
-            kind=problem.kind.value if problem is not None else "",
-            source=source,
-            detail=problem.detail[:500] if problem is not None else "",
-            status=self._status if self._request.sink.started else None,
-            served_model=observer.served_model if observer is not None else "",
-            finish_reasons=observer.finish_reasons if observer is not None else (),
-            usage=usage,
-            usage_origin=origin,
-            attempts=tuple(self._attempts),
-            early_open=self._machine.early_open if self._machine is not None else False,
-            client_request_id=(self._request.head.header(b"x-request-id") or b"")[:100].decode("latin-1"),
-            wire=self._trace.wire(
-                self._began, self._request.sink.hash_out(), meter.unreadable if meter is not None else 0
-            ),
-        )
-
-    def _note_attempt(
-        self, candidate: Candidate, attempt: Attempt, started: float, head: ReplyHead | None, failure: Failure | None
-    ) -> None:
-        if failure is not None:
-            verdict = failure.problem.kind.value
-        else:
-            verdict = self._verdict.word if self._verdict is not None else ""
-        executed = attempt.maybe_executed or (
-            failure is not None and head is not None and failure.problem.kind in _LOST_IN_TRANSIT
-        )
-        self._attempts.append(
-            AttemptLine(
-                channel=candidate.channel.name,
-                credential=candidate.credential.name,
-                upstream_model=candidate.upstream_model,
-                started_s=round(started - self._began, 4),
-                ended_s=round(self._now() - self._began, 4),
-                status=head.status if head is not None else None,
-                verdict=verdict,
-                detail=failure.problem.detail[:300] if failure is not None else "",
-                upstream_request_id=upstream_request_id(head.headers)[:100].decode("latin-1") if head else "",
-                reused=attempt.reused,
-                replayed=attempt.replayed,
-                maybe_executed=executed,
-            )
-        )
-
-    def _own_headers(self, head: ReplyHead | None) -> Headers:
-        """The gateway's id under both names that SDKs read, and the upstream's beside it."""
-        own = self.id.encode("ascii")
-        headers = [(b"x-request-id", own), (b"request-id", own)]
-        theirs = upstream_request_id(head.headers) if head is not None else b""
-        if theirs:
-            headers.append((b"x-upstream-request-id", theirs))
-        return headers
 
     def _unreadable(self, problem: Problem) -> Outcome:
         if self._request.sink.gone:
@@ -459,44 +363,7 @@ class Exchange:
         return self._stages.loop.time()
 
 
-class _Voice:
-    """The client's protocol, speaking for the gateway in this exchange's stream (see `relay.voice.Voice`)."""
-
-    __slots__ = ("_comment", "_exchange")
-
-    def __init__(self, exchange: Exchange, limits: StreamSettings) -> None:
-        self._exchange = exchange
-        self._comment = limits.keepalive_comment
-
-    def keepalive(self, line_end: bytes | None, saw_id: bool) -> bytes:
-        """A whole keepalive."""
-        exchange = self._exchange
-        return exchange._api.keepalive(line_end or b"\n", saw_id, exchange._request.head, self._comment)
-
-    def interrupt(self, problem: Problem, line_end: bytes | None) -> bytes:
-        """A whole error event."""
-        meter = self._exchange._meter
-        return self._exchange._api.interrupt(problem, meter.observer if meter else None, line_end or b"\n")
-
-
-def limits_of(limits: StreamSettings, overrides: StreamOverrides) -> StreamSettings:
-    """The model's limits with what the key sets for itself."""
-    if overrides == _NO_OVERRIDES:
-        return limits
-    early, cold = overrides.early_open, overrides.early_open_cold
-    return replace(
-        limits,
-        keepalive=overrides.keepalive if overrides.keepalive is not None else limits.keepalive,
-        early_open=None if overrides.early_open_never else early if early is not None else limits.early_open,
-        early_open_cold=None
-        if overrides.early_open_cold_never
-        else cold
-        if cold is not None
-        else limits.early_open_cold,
-    )
-
-
-_NO_OVERRIDES = StreamOverrides()
+_GOOD = Verdict(Advice.RELAY)
 _INTERNAL = Problem(
     Kind.INTERNAL, "The gateway failed. Try again; if it happens again, tell the operator the request id."
 )
@@ -518,15 +385,3 @@ def _refused_late(status: int) -> Problem:
 
 def _is_clients(problem: Problem) -> bool:
     return problem.kind is Kind.BAD_REQUEST
-
-
-def _stream_head(headers: Headers) -> Headers:
-    kept = [field for field in headers if field[0] not in (b"content-length", b"content-encoding")]
-    if not any(name == b"content-type" for name, _ in kept):
-        kept.insert(0, _EVENT_STREAM)
-    return kept + _STREAM_HEADERS
-
-
-def _length(head: ReplyHead) -> int | None:
-    value = head.header(b"content-length")
-    return int(value) if value is not None and value.isdigit() else None

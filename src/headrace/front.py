@@ -5,10 +5,11 @@ import os
 import time
 from collections import Counter
 
+from headrace.admission.admit import unknown_model
 from headrace.admission.authenticate import authenticate
 from headrace.exchange import Exchange, Stages
+from headrace.http.rules import id_headers
 from headrace.http.surface import Endpoint, Place, find
-from headrace.model.headers import Headers
 from headrace.model.key import Key, digest_key
 from headrace.model.outcome import Outcome
 from headrace.model.ports import ClientRequest
@@ -71,7 +72,7 @@ class Front:
         """The reply to a request that the edge refused: in the path's dialect where a path is known."""
         self.counts[problem.kind.value] += 1
         reply = refuse_openai(problem)
-        return Reply(reply.status, reply.headers + _id_headers(self._ids.new()), reply.body)
+        return Reply(reply.status, reply.headers + id_headers(self._ids.new()), reply.body)
 
     def stop_all(self, outcome: Outcome) -> None:
         """End every running exchange: the drain deadline has passed."""
@@ -125,16 +126,7 @@ class Front:
                 body = model_openai(model.name, self.catalogue.formats(model))
                 self._answer(request, Reply(200, [_JSON], body))
                 return
-        close = self.catalogue.close_names(endpoint.argument, key)
-        self._refuse(
-            request,
-            Problem(
-                Kind.MODEL_NOT_FOUND,
-                f"There is no model {endpoint.argument[:200]!r}. Choose one from GET /v1/models.",
-                param="model",
-                did_you_mean=close[0] if close else None,
-            ),
-        )
+        self._refuse(request, unknown_model(endpoint.argument, key, self.catalogue))
 
     def _refuse(self, request: ClientRequest, problem: Problem) -> None:
         self.counts[problem.kind.value] += 1
@@ -142,15 +134,10 @@ class Front:
 
     def _answer(self, request: ClientRequest, reply: Reply) -> None:
         sink = request.sink
-        sink.start(reply.status, reply.headers + _id_headers(self._ids.new()), len(reply.body))
+        sink.start(reply.status, reply.headers + id_headers(self._ids.new()), len(reply.body))
         sink.insert(reply.body)
         sink.finish()
 
 
 _OPENAI_LISTS = frozenset((WireProtocol.CHAT, WireProtocol.RESPONSES, WireProtocol.EMBEDDINGS))
 _DRAINING = Problem(Kind.DRAINING, "This instance is shutting down. Try again: another will answer.", retry_after_s=1.0)
-
-
-def _id_headers(id: str) -> Headers:
-    own = id.encode("ascii")
-    return [(b"x-request-id", own), (b"request-id", own)]

@@ -269,7 +269,7 @@ async def test_a_client_that_leaves_is_seen_at_once() -> None:
     async with Simulator() as sim:
         reader, writer = await asyncio.open_connection(sim.host, sim.port)
         writer.write(request_bytes({"repeat": 1000, "gap": 0.01}))
-        await hear(reader, Heard(), 5, until=b"content")
+        await hear(reader, Heard(), 5, until=b" headrace")
         writer.close()
         record = await only(sim)
     assert (record.end, record.closed_early) == (End.CLIENT_CLOSED, True)
@@ -292,6 +292,19 @@ async def test_a_client_that_does_not_read_stops_the_stream() -> None:
         writer.transport.abort()
     assert (record.end, heard.end) == (End.COMPLETE, "eof")
     assert 100_000_000 < record.bytes_written < len(heard.raw)
+
+
+async def test_a_reply_behind_one_that_is_not_read_waits() -> None:
+    scenarios = {"big": {"body": {"text": "x", "repeat": 20_000_000}}, "long": {"text": ["x" * 99_999], "repeat": 1000}}
+    async with Simulator({"scenarios": scenarios}) as sim:
+        reader, writer = await asyncio.open_connection(sim.host, sim.port, limit=1024)
+        writer.write(request_bytes("big", close=False) + request_bytes("long", close=False))
+        await reader.read(10)
+        while len(sim.requests) < 2 or sim.requests[1].head_sent_s is None:  # noqa: ASYNC110  (there is no event)
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.05)
+        assert sim.requests[1].bytes_written == 0
+        writer.transport.abort()
 
 
 async def test_what_is_not_http_is_answered_and_closed() -> None:

@@ -53,4 +53,4 @@ def test_forms_of_input(given: object, count: int, tokens: int) -> None:
 )
 def test_bad_requests(body: dict[str, object]) -> None:
     with pytest.raises(RequestError):
-        reply(**body)
+        reply(None, **body)

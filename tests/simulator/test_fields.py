@@ -20,6 +20,8 @@ AT = Place("here", Path())
     [
         (f.boolean, "yes", "here: expected true or false, not 'yes'"),
         (f.string, 3, "here: expected a string, not 3"),
+        (f.string, "\ud83c", "here: holds half of a surrogate pair"),
+        (f.raw_bytes, "\ud83c", "here: holds half of a surrogate pair"),
         (f.seconds, -1, "here: expected seconds (a number from 0 to 86400), not -1"),
         (f.seconds, True, "here: expected seconds (a number from 0 to 86400), not True"),
         (f.seconds, float("nan"), "here: expected seconds (a number from 0 to 86400), not nan"),
@@ -50,6 +52,7 @@ def test_a_bad_value_is_named_with_its_place_and_what_is_allowed(
     ("value", "expected"),
     [
         ("水\n", "水\n".encode()),
+        ("\ud83c\udf0a", "🌊".encode()),
         ({"base64": "AAE="}, b"\0\1"),
         ({"json": {"a": [1, "é"]}}, '{"a":[1,"é"]}'.encode()),
         ({"text": "ab", "repeat": 3}, b"ababab"),

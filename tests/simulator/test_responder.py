@@ -241,6 +241,14 @@ def test_an_unknown_endpoint_plays_bytes_of_the_script() -> None:
     assert isinstance(upstream.action(path="/v1/files", simulate="sim-refuse"), Refuse)
 
 
+@pytest.mark.parametrize(
+    ("body", "fields"), [({}, {}), (STREAM, {"framing": "length"}), (STREAM, {"writes": "joined"})]
+)
+def test_what_must_be_made_whole_must_fit_into_memory(body: dict[str, object], fields: dict[str, object]) -> None:
+    status, reply = Upstream().reply(body, simulate={"repeat": 10**9, **fields})
+    assert (status, error(reply)["code"]) == (400, "bad_scenario")
+
+
 def test_faults_hold_for_model_lists_too() -> None:
     assert Upstream().status(path="/v1/models", method="GET", simulate="sim-500") == 500
     assert isinstance(Upstream().action(path="/v1/models", method="GET", simulate="sim-refuse"), Refuse)

@@ -61,6 +61,7 @@ def test_the_header_names_a_scenario_or_holds_one() -> None:
     inline = script.by_header("{text: [A, 北], gap: 0.5}".encode().decode("latin-1"))
     assert (inline.name, inline.content.choices[0].text, inline.pacing.gap_s) == ("inline", ("A", "北"), 0.5)
     assert script.by_header('{"status": 500}').faults.status == 500
+    assert script.by_header(r'{"text": "\ud83c\udf0a"}').content.choices[0].text == ("🌊",)
 
 
 @pytest.mark.parametrize(
@@ -73,6 +74,7 @@ def test_the_header_names_a_scenario_or_holds_one() -> None:
         ("{" * 2000, "x-simulate: not "),
         ("{raw_file: /etc/passwd}", "x-simulate.raw_file: files can only be named in a script"),
         ("{body: {file: /etc/passwd}}", "x-simulate.body.file: files can only be named in a script"),
+        ('{"gap": 1, "gap": 2}', "x-simulate: a field is given twice among gap, gap"),
         ("{gap: 1, gap: 2}", "line 1, column 10: gap is given twice"),
         ("{sequenze: []}", "x-simulate.sequenze: unknown field; did you mean sequence?"),
     ],

@@ -216,7 +216,7 @@ def test_which_bodies_must_be_seen() -> None:
     assert not needs_body(head(200), Asked.ANYTHING)
 
 
-# ------------------------------------------------------------------------------------------------------ the final answer
+# ----------------------------------------------------------------------------------------------------- the final answer
 
 
 def limited(wait: float | None) -> Problem:

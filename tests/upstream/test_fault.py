@@ -5,8 +5,8 @@ from headrace.upstream.fault import Fault, fault_from_body, fault_from_value, re
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"<html>", b"null", b"[]", b"[1]", b'"x"', b"{}", b'{"error":null}', b'{"object":"response","error":{"code":1}}',
-     b"[" * 100_000, b"\xff\xfe", b'{"error":'],
+    [b"", b"<html>", b"null", b"[]", b"[1]", b'"x"', b"{}", b'{"error":null}',
+     b'{"object":"response","error":{"code":1}}', b"[" * 100_000, b"\xff\xfe", b'{"error":'],
 )  # fmt: skip
 def test_what_is_no_error_object(body: bytes) -> None:
     assert fault_from_body(body) is None

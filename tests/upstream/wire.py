@@ -4,6 +4,7 @@ import asyncio
 import socket
 import ssl
 import struct
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -161,9 +162,9 @@ class Collector:
         self.over.set()
 
 
-async def exchange(attempt: Attempt) -> tuple[ReplyHead | Problem, bytes, BodyEnd | None]:
-    """Drive one attempt to its end: (head or problem, body, end)."""
-    outcome = await asyncio.wait_for(attempt.reply(), 5)
+async def exchange(attempt: Attempt, *, at_once: bool = False) -> tuple[ReplyHead | Problem, bytes, BodyEnd | None]:
+    """Drive one attempt to its end: (head or problem, body, end). `at_once`: send before the loop turns."""
+    outcome = await (attempt.reply() if at_once else asyncio.wait_for(attempt.reply(), 5))
     if isinstance(outcome, Problem):
         attempt.close()
         return outcome, b"", None
@@ -194,3 +195,66 @@ def chunked(*pieces: bytes, end: bytes = b"0\r\n\r\n") -> bytes:
     """A chunked reply."""
     head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
     return head + b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces) + end
+
+
+class ThreadServer:
+    """An upstream in a thread of its own: what it does happens while the loop under test stands still."""
+
+    def __init__(self, handle: "Callable[[ThreadServer, socket.socket], None]") -> None:
+        self._handle = handle
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self.counted = 0
+        self.connections = 0
+        self.close_now = threading.Event()
+        self.closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            try:
+                sock, _ = self._listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            with sock:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self._handle(self, sock)
+            self.closed.set()
+
+    def count_request(self, sock: socket.socket) -> bool:
+        """Read one whole small request and count it; False at the end of the connection."""
+        data = b""
+        while not data.endswith(b"\r\n\r\n{}"):
+            try:
+                piece = sock.recv(65536)
+            except ConnectionError:
+                return False
+            if not piece:
+                return False
+            data += piece
+        self.counted += 1
+        return True
+
+    def close_idle(self) -> None:
+        """Have the connection closed, and return when it is."""
+        self.closed.clear()
+        self.close_now.set()
+        assert self.closed.wait(5)
+        self.close_now.clear()
+
+    def __enter__(self) -> "ThreadServer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close_now.set()
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._thread.join(5)
+
+
+def reset(sock: socket.socket) -> None:
+    """Close with RST."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    sock.close()

@@ -1,7 +1,7 @@
 """Which header fields pass: the client's up to an upstream, an upstream's down to a client. Lists, so that nothing
 slips by."""
 
-from headrace.model.headers import Headers
+from headrace.model.headers import Headers, first
 
 HOP_BY_HOP = frozenset(
     (
@@ -23,6 +23,10 @@ CREDENTIALS = frozenset(
 )
 """Every field that may hold a client's key: none of them goes up, whichever one the client used."""
 
+_EVENT_STREAM = (b"content-type", b"text/event-stream; charset=utf-8")
+_UNBUFFERED: Headers = [(b"cache-control", b"no-cache, no-transform"), (b"x-accel-buffering", b"no")]
+
+_IDENTITY = frozenset((b"user-agent", b"x-stainless-lang", b"x-goog-api-client", b"x-request-id"))
 _NEVER_UP = (
     HOP_BY_HOP
     | CREDENTIALS
@@ -92,12 +96,40 @@ def downward(headers: Headers, expose_limits: bool) -> Headers:
     ]
 
 
+def content_length(headers: Headers) -> int | None:
+    """The length that a head announces, in bytes; None where it does not."""
+    value = first(headers, b"content-length")
+    return int(value) if value is not None and value.isdigit() else None
+
+
+def stream_head(headers: Headers) -> Headers:
+    """The fields of a stream's head: no length, no encoding, a type, and a word to every proxy not to buffer."""
+    kept = [field for field in headers if field[0] not in (b"content-length", b"content-encoding")]
+    if not any(name == b"content-type" for name, _ in kept):
+        kept.insert(0, _EVENT_STREAM)
+    return kept + _UNBUFFERED
+
+
 def upstream_request_id(headers: Headers) -> bytes:
     """The id that the upstream gave its reply; empty where it gave none."""
     for name, value in headers:
         if name in (b"x-request-id", b"request-id", b"x-goog-request-id"):
             return value
     return b""
+
+
+def identity(headers: Headers) -> Headers:
+    """The few of a client's fields that tell who it is: all that is kept of a request's head while its stream runs."""
+    return [field for field in headers if field[0] in _IDENTITY]
+
+
+def id_headers(id: str, upstream_id: bytes = b"") -> Headers:
+    """The gateway's id under both names that SDKs read it by, and the upstream's beside it."""
+    own = id.encode("ascii")
+    headers = [(b"x-request-id", own), (b"request-id", own)]
+    if upstream_id:
+        headers.append((b"x-upstream-request-id", upstream_id))
+    return headers
 
 
 def _named_by_connection(headers: Headers) -> frozenset[bytes]:

@@ -1,9 +1,11 @@
 """Keys: what a client authenticates with, and what it may do."""
 
 import hmac
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fnmatch import fnmatchcase
+
+from headrace.model.settings import StreamSettings
 
 DIGEST_SALT = b"headrace"
 DIGEST_LABEL = b"key digest 1"
@@ -37,6 +39,22 @@ class StreamOverrides:
     early_open_never: bool = False
     early_open_cold: float | None = None
     early_open_cold_never: bool = False
+
+    def over(self, limits: StreamSettings) -> StreamSettings:
+        """`limits` with what the key sets for itself."""
+        if self == _NONE:
+            return limits
+        early = self.early_open if self.early_open is not None else limits.early_open
+        cold = self.early_open_cold if self.early_open_cold is not None else limits.early_open_cold
+        return replace(
+            limits,
+            keepalive=self.keepalive if self.keepalive is not None else limits.keepalive,
+            early_open=None if self.early_open_never else early,
+            early_open_cold=None if self.early_open_cold_never else cold,
+        )
+
+
+_NONE = StreamOverrides()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,12 @@
 """Presents a channel's credential as its upstream wants it: exactly one, in one place."""
 
+from dataclasses import replace
 from urllib.parse import quote
 
+from headrace.http.rules import upward
 from headrace.model.channel import AuthForm, Channel, Credential
 from headrace.model.headers import Headers
+from headrace.model.request import UpstreamRequest
 from headrace.model.wire import WireProtocol
 
 
@@ -20,3 +23,20 @@ def authorize(channel: Channel, credential: Credential, protocol: WireProtocol) 
     if auth.form is AuthForm.BY_PROTOCOL and protocol is WireProtocol.GEMINI:
         return [(b"x-goog-api-key", secret)], ""
     return [(b"authorization", b"Bearer " + secret)], ""
+
+
+def outgoing(
+    request: UpstreamRequest, client: Headers, channel: Channel, credential: Credential, protocol: WireProtocol
+) -> UpstreamRequest:
+    """`request` as it goes up: the client's fields by the list, the protocol's and the channel's own, one credential.
+
+    Streams must come unencoded: a compressed one could take no keepalive.
+    """
+    fields, query = authorize(channel, credential, protocol)
+    headers = upward(client)
+    headers += request.headers
+    headers += [(name.lower().encode("ascii"), value.encode("utf-8")) for name, value in channel.headers]
+    headers.append((b"accept-encoding", b"identity"))
+    headers += fields
+    parts = [request.query, query, *(f"{name}={value}" for name, value in channel.query)]
+    return replace(request, headers=headers, query="&".join(part for part in parts if part))

@@ -1,6 +1,7 @@
 """OpenAI Chat Completions: `POST /v1/chat/completions`."""
 
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -91,7 +92,9 @@ class Chat:
                 edits.append(edit)
         parts: tuple[Part, ...] = replace_all(call.body, edits)
         path = dict(channel.paths).get(call.operation, _PATH) if channel.paths else _PATH
-        return UpstreamRequest("POST", path.replace("{model}", upstream_model), "", [], parts, added_usage=inject)
+        return UpstreamRequest(
+            "POST", path.replace("{model}", quote(upstream_model, safe="")), "", [], parts, added_usage=inject
+        )
 
     def seed(self, call: Call, head: RequestHead) -> bytes:
         """`prompt_cache_key`, else `metadata.user_id`, else the first 4 KiB of the first user message."""

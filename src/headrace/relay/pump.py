@@ -218,6 +218,7 @@ class Pump:
     def _open(self) -> None:
         if not self._sink.started:
             self._sink.start(self._status, self._headers, self._length)
+            self._headers = []
         self.machine.head_sent = True
 
     def _act(self) -> None:

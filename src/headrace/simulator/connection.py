@@ -71,6 +71,7 @@ class Connection(asyncio.Protocol):
         self._player: Player | None = None
         self._idle_timer: asyncio.TimerHandle | None = None
         self._closing = False
+        self._full = False  # the transport's buffer, from a reply before
         self._last = False  # no request after the one being answered
 
     # asyncio's callbacks
@@ -102,10 +103,12 @@ class Connection(asyncio.Protocol):
         return False
 
     def pause_writing(self) -> None:
+        self._full = True
         if self._player is not None:
             self._player.pause()
 
     def resume_writing(self) -> None:
+        self._full = False
         if self._player is not None:
             self._player.resume()
 
@@ -176,6 +179,8 @@ class Connection(asyncio.Protocol):
             self._close(action.how)
             return
         self._player = Player(self._transport, action, exchange.recording, lambda how: self._done(action, how))
+        if self._full:
+            self._player.pause()
         self._player.start()
 
     def _decide(self, exchange: _Exchange) -> Reply | Refuse:

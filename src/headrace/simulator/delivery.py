@@ -1,11 +1,13 @@
 """Reads the fields of a scenario that say when bytes are written and what goes wrong: pacing and faults."""
 
+import re
 from collections.abc import Mapping
 
 from headrace.simulator import fields as f
 from headrace.simulator import scenario as s
 from headrace.simulator.fields import Fields, Place, Reader
 
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2
 _offset = f.whole(-(1 << 40), 1 << 40)
 
 
@@ -85,7 +87,7 @@ def faults_from_fields(fields: Fields) -> s.Faults:
     return s.Faults(
         status=fields.take("status", f.whole(200, 999), 200),
         headers=fields.take("headers", _headers, ()),
-        content_type=fields.take("content_type", f.string, None),
+        content_type=fields.take("content_type", _header_value, None),
         body=fields.take("body", f.body_bytes, None),
         content_encoding=fields.take("content_encoding", f.choice(s.Encoding), s.Encoding.IDENTITY),
         error=error if isinstance(first, bool) else first,
@@ -121,7 +123,7 @@ def _error(value: object, place: Place) -> s.ErrorSpec:
 
 
 def _code(value: object, place: Place) -> str | int:
-    return value if isinstance(value, str) else f.whole(0, 10**6)(value, place)
+    return f.string(value, place) if isinstance(value, str) else f.whole(0, 10**6)(value, place)
 
 
 def _headers(value: object, place: Place) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -131,7 +133,7 @@ def _headers(value: object, place: Place) -> tuple[tuple[str, tuple[str, ...]], 
     if not isinstance(value, Mapping):
         raise place.error("expected a mapping of names to values, or a list of [name, value]")
     return tuple(
-        (str(name), () if item is None else f.list_of(_header_value)(item, place.at(name)))
+        (_header_name(name, place), () if item is None else f.list_of(_header_value)(item, place.at(name)))
         for name, item in value.items()
     )
 
@@ -139,7 +141,14 @@ def _headers(value: object, place: Place) -> tuple[tuple[str, tuple[str, ...]], 
 def _pair(value: object, place: Place) -> tuple[str, tuple[str, ...]]:
     if not isinstance(value, list) or len(value) != 2:
         raise place.error("expected [name, value]")
-    return f.string(value[0], place), (_header_value(value[1], place),)
+    return _header_name(value[0], place), (_header_value(value[1], place),)
+
+
+def _header_name(value: object, place: Place) -> str:
+    name = f.string(value, place)
+    if not _TOKEN.fullmatch(name):
+        raise place.error(f"{name!r} is no header name")
+    return name
 
 
 def _header_value(value: object, place: Place) -> str:

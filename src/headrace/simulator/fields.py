@@ -16,7 +16,7 @@ D = TypeVar("D")
 E = TypeVar("E", bound=StrEnum)
 
 MAX_SECONDS = 86_400.0
-MAX_REPEAT = 10_000_000
+MAX_REPEAT = 10**9
 # A bytes value is made whole in memory, so its repetition is bounded; a scenario's `repeat` is lazy and is not.
 MAX_BYTES = 256 << 20
 BYTES_KEYS = frozenset({"text", "base64", "json", "file"})
@@ -76,8 +76,14 @@ def boolean(value: object, place: Place) -> bool:
 
 
 def string(value: object, place: Place) -> str:
+    """Text that can be UTF-8. Escaped surrogate pairs, which YAML leaves apart, are put together."""
     if isinstance(value, str):
-        return value
+        if value.isascii():
+            return value
+        try:
+            return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+        except UnicodeDecodeError:
+            raise place.error("holds half of a surrogate pair, which no UTF-8 can") from None
     raise place.error(f"expected a string, not {_shown(value)}")
 
 
@@ -147,7 +153,7 @@ def json_bytes(value: object, place: Place) -> bytes:
 def raw_bytes(value: object, place: Place) -> bytes:
     """Bytes: a string (UTF-8), `{text|base64|json|file: …, repeat: n}`, or a list of these, joined."""
     if isinstance(value, str):
-        return value.encode()
+        return string(value, place).encode()
     if isinstance(value, list):
         return b"".join(raw_bytes(item, place.at(index)) for index, item in enumerate(value))
     fields = Fields(value, place)

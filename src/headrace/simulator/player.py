@@ -125,6 +125,8 @@ def reset(transport: asyncio.Transport) -> None:
     loop = asyncio.get_running_loop()
 
     def attempt(polls: int) -> None:
+        if transport.is_closing():
+            return  # the descriptor may be another connection's by now
         if polls and (transport.get_write_buffer_size() or unsent_bytes(transport)):
             loop.call_later(_RESET_POLL_S, attempt, polls - 1)
             return

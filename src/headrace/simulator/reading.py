@@ -117,7 +117,7 @@ def _tool_call(value: object, place: Place) -> s.ToolCall:
 
 
 def _arguments(value: object, place: Place) -> str:
-    return value if isinstance(value, str) else f.json_bytes(value, place).decode()
+    return f.string(value, place) if isinstance(value, str) else f.json_bytes(value, place).decode()
 
 
 def _usage(value: object, place: Place) -> s.UsageSpec:
@@ -154,12 +154,12 @@ def _spelling(fields: Fields) -> s.Spelling:
 
 
 def _done(value: object, place: Place) -> bool | str:
-    return value if isinstance(value, str) else f.boolean(value, place)
+    return f.string(value, place) if isinstance(value, str) else f.boolean(value, place)
 
 
 def _event(value: object, place: Place) -> s.ScriptedEvent:
     if isinstance(value, str):
-        return s.ScriptedEvent(raw=value.encode())
+        return s.ScriptedEvent(raw=f.raw_bytes(value, place))
     fields = Fields(value, place)
     names = ("comment", "id", "event", "retry", "data")
     lines = tuple(line for name in names for line in fields.take(name, _lines(name), ()))
@@ -184,7 +184,7 @@ def _lines(name: str) -> Reader[tuple[tuple[bytes, bytes], ...]]:
     wire = b"" if name == "comment" else name.encode()
 
     def read(value: object, place: Place) -> tuple[tuple[bytes, bytes], ...]:
-        text = value.encode() if isinstance(value, str) else f.json_bytes(value, place)
+        text = f.raw_bytes(value, place) if isinstance(value, str) else f.json_bytes(value, place)
         return tuple((wire, line) for line in text.split(b"\n"))
 
     return read

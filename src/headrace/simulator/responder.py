@@ -14,12 +14,12 @@ from urllib.parse import unquote
 from headrace.simulator import chat, embeddings
 from headrace.simulator.answer import Answer, Asked, answer_from
 from headrace.simulator.errors import bad_key, error_json, unknown_model
-from headrace.simulator.fields import ScriptError
+from headrace.simulator.fields import MAX_BYTES, ScriptError
 from headrace.simulator.listing import model_json, models_json
 from headrace.simulator.recorded import Recorded, Truth
 from headrace.simulator.reply import Body, Headers, Reply, reply_from
 from headrace.simulator.request import Request, RequestError
-from headrace.simulator.scenario import ErrorSpec, Faults, Framing, How, Refuse, Scenario
+from headrace.simulator.scenario import ErrorSpec, Faults, Framing, How, Refuse, Scenario, WriteMode
 from headrace.simulator.script import HEADER, Script
 from headrace.simulator.spelling import Event, events_from_raw, events_from_script, speller
 from headrace.simulator.timeline import Timeline
@@ -110,6 +110,7 @@ class Responder:
         record.truth = _truth(scenario, answer, generated=fixed is None)
         if fixed is not None:
             return _json_reply(request, scenario, fixed)
+        _check_size(scenario, answer, streams=streams)
         if not streams:
             return _json_reply(request, scenario, chat.whole(answer, scenario), tokens=answer.counts.completion)
         return _stream_reply(request, scenario, answer)
@@ -193,6 +194,16 @@ def _fixed_body(scenario: Scenario, *, streams: bool) -> bytes | None:
     if not streams and faults.error_first:
         return error_json(_error_status(faults), faults.error)
     return error_json(faults.status, faults.error) if faults.status >= 400 else None
+
+
+def _check_size(scenario: Scenario, answer: Answer, *, streams: bool) -> None:
+    """A body that must be made whole has to fit into memory; a stream does not."""
+    lazy = streams and scenario.faults.framing is not Framing.LENGTH
+    lazy = lazy and scenario.pacing.writes.mode is not WriteMode.JOINED
+    size = sum(choice.size for choice in answer.choices)
+    if not lazy and size > MAX_BYTES:
+        text = f"{HEADER}: {size} bytes of text; at most {MAX_BYTES} without streaming, with a length, or joined"
+        raise Refused(400, error_json(400, ErrorSpec(text, code="bad_scenario")))
 
 
 def _truth(scenario: Scenario, answer: Answer, *, generated: bool) -> Truth:

@@ -6,6 +6,7 @@ Order: `x-simulate` header, path prefix (longest first), exact model, scenario o
 
 import contextlib
 import fnmatch
+import json
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
@@ -81,7 +82,7 @@ class Script:
         if len(value) > MAX_INLINE:
             raise ScriptError(f"{HEADER}: {len(value)} characters; at most {MAX_INLINE}")
         place = Place(HEADER)
-        return scenario_from_fields(load_yaml(value, place, aliases=False), place, "inline")
+        return scenario_from_fields(_inline(value, place), place, "inline")
 
     @property
     def model_ids(self) -> tuple[str, ...]:
@@ -123,6 +124,21 @@ def _read(value: object, folder: Path, under: Script) -> Script:
             at = place.at(where).at(key) if key else place.at(where)
             raise at.error(f"no scenario {name!r}; there are {', '.join(sorted(scenarios))}")
     return script
+
+
+def _inline(text: str, place: Place) -> object:
+    """JSON, which is read as such since YAML knows no surrogate pairs and is slower; else YAML."""
+    try:
+        return json.loads(text, object_pairs_hook=_without_duplicates)
+    except (json.JSONDecodeError, RecursionError):
+        return load_yaml(text, place, aliases=False)
+
+
+def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ScriptError(f"{HEADER}: a field is given twice among {', '.join(name for name, _ in pairs)}")
+    return made
 
 
 def _scenarios(value: object, place: Place) -> dict[str, Scenario]:

@@ -5,6 +5,7 @@ new address later (DNS rebinding) meets the same check again, because there is n
 """
 
 import asyncio
+import os
 import socket
 import ssl
 from collections.abc import Callable
@@ -173,8 +174,10 @@ def reason(error: BaseException) -> str:
         return f"TLS: {error.verify_message}"
     if isinstance(error, ssl.SSLError):
         return f"TLS: {error.reason or error}"
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
+    if isinstance(error, socket.gaierror):
+        return f"name resolution: {error.strerror}"
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno)  # uvloop's own text says "Connect call failed" for everything
     return str(error) or type(error).__name__
 
 

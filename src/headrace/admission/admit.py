@@ -1,0 +1,58 @@
+"""May this exchange run? The checks behind the key, in their order: the model, the key's right to it, its protocols."""
+
+from typing import Protocol
+
+from headrace.model.channel import Model
+from headrace.model.key import Key
+from headrace.model.problem import Kind, Problem
+from headrace.model.wire import WireProtocol
+
+
+class Models(Protocol):
+    """What admission asks of the catalogue."""
+
+    def find_model(self, name: str) -> Model | None:
+        """The model that a request for `name` means."""
+
+    def offers(self, model: Model, protocol: WireProtocol) -> bool:
+        """Whether the model can be asked through this protocol."""
+
+    def formats(self, model: Model) -> tuple[str, ...]:
+        """The words for the protocols that it can be asked through."""
+
+    def close_names(self, name: str, key: Key) -> tuple[str, ...]:
+        """Names like this one, among those that the key may use."""
+
+
+def admit(name: str, protocol: WireProtocol, key: Key, models: Models) -> Model | Problem:
+    """The model that `name` stands for, if the key may use it through this protocol."""
+    model = models.find_model(name)
+    if model is None:
+        return unknown_model(name, key, models)
+    if not key.may_use(name):
+        return Problem(
+            Kind.MODEL_NOT_ALLOWED,
+            f"This key may not use the model {name[:200]!r}. Choose one from GET /v1/models.",
+            param="model",
+        )
+    if not models.offers(model, protocol):
+        formats = models.formats(model)
+        offered = ", ".join(formats) or "nothing"
+        return Problem(
+            Kind.PROTOCOL_NOT_OFFERED,
+            f"The model {name[:200]!r} is not offered through this endpoint. It takes: {offered}.",
+            param="model",
+            accepted_formats=formats,
+        )
+    return model
+
+
+def unknown_model(name: str, key: Key, models: Models) -> Problem:
+    """404 with the closest name that the key may use."""
+    close = models.close_names(name, key)
+    return Problem(
+        Kind.MODEL_NOT_FOUND,
+        f"There is no model {name[:200]!r}. Choose one from GET /v1/models.",
+        param="model",
+        did_you_mean=close[0] if close else None,
+    )

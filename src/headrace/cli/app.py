@@ -1,0 +1,45 @@
+"""The root command: `headrace`, its version, and which commands it has."""
+
+from typing import Annotated
+
+import typer
+
+import headrace
+from headrace.cli.check import check
+from headrace.cli.demo.command import demo
+from headrace.cli.explain import explain
+from headrace.cli.serve import serve
+from headrace.cli.simulate import simulate
+
+# Tracebacks stay Python's own: a pretty one may print local values, and those may be secrets.
+app = typer.Typer(
+    name="headrace",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"headrace {headrace.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """A streaming gateway for LLM APIs."""
+
+
+for command in (serve, check, simulate, explain, demo):
+    app.command()(command)
+
+
+def main() -> None:
+    """The entry point of the script `headrace`."""
+    app(prog_name="headrace")

@@ -1,0 +1,160 @@
+"""Collects what one exchange leaves behind, and makes its two records of it: `opened` and the entry."""
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from headrace.http.rules import upstream_request_id
+from headrace.journal.writer import Writer
+from headrace.model.channel import Channel, Credential
+from headrace.model.entry import AttemptLine, Entry, Opened, Wire
+from headrace.model.key import Key
+from headrace.model.outcome import End, Outcome
+from headrace.model.problem import Kind, Problem, Source
+from headrace.model.request import Call, ReplyHead
+from headrace.model.usage import NOTHING
+from headrace.protocols.interface import Observer
+
+MOST_DETAIL = 300
+"""Characters of an operator's note that an entry keeps; an entry stays within 4 KiB."""
+_LOST_IN_TRANSIT = frozenset((Kind.UPSTREAM_UNREACHABLE, Kind.UPSTREAM_INTERRUPTED))
+
+
+class Place(Protocol):
+    """Where an attempt went."""
+
+    @property
+    def channel(self) -> Channel:
+        """The channel."""
+
+    @property
+    def credential(self) -> Credential:
+        """Its credential."""
+
+    @property
+    def upstream_model(self) -> str:
+        """The upstream's name for the model."""
+
+
+class AttemptFacts(Protocol):
+    """What an attempt knows of itself."""
+
+    reused: bool
+    replayed: bool
+    maybe_executed: bool
+
+
+class Logbook:
+    """One exchange's. Clock times are the loop's, seconds; `at` is the same moment in seconds since the epoch."""
+
+    __slots__ = ("_attempts", "_clock", "_id", "_journal", "_key", "_operation", "_protocol", "at", "began", "status")
+
+    def __init__(
+        self, journal: Writer, clock: Callable[[], float], id: str, key: Key, protocol: str, operation: str
+    ) -> None:
+        self.began = clock()
+        self.at = time.time()
+        self.status: int | None = None
+        """What the client was answered with."""
+        self._journal = journal
+        self._clock = clock
+        self._id = id
+        self._key = key
+        self._protocol = protocol
+        self._operation = operation
+        self._attempts: list[AttemptLine] = []
+
+    @property
+    def last_status(self) -> int | None:
+        """The status of the last attempt's reply; None where there was no reply."""
+        return self._attempts[-1].status if self._attempts else None
+
+    def open(self, call: Call) -> None:
+        """Write that money may be spent from now on. JournalError where that cannot be written."""
+        self._journal.append(
+            Opened(
+                id=self._id,
+                at=self.at,
+                protocol=self._protocol,
+                key=self._key.name,
+                owner=self._key.owner,
+                model=call.model,
+            )
+        )
+
+    def attempted(
+        self,
+        place: Place,
+        facts: AttemptFacts,
+        started: float,
+        head: ReplyHead | None,
+        failure: Problem | None,
+        verdict: str,
+    ) -> None:
+        """Note an attempt that is over. `verdict` is a word for one that was relayed; a failure brings its own."""
+        self._attempts.append(
+            AttemptLine(
+                channel=place.channel.name,
+                credential=place.credential.name,
+                upstream_model=place.upstream_model,
+                started_s=round(started - self.began, 4),
+                ended_s=round(self._clock() - self.began, 4),
+                status=head.status if head is not None else None,
+                verdict=failure.kind.value if failure is not None else verdict,
+                detail=failure.detail[:MOST_DETAIL] if failure is not None else "",
+                upstream_request_id=upstream_request_id(head.headers)[:100].decode("latin-1") if head else "",
+                reused=facts.reused,
+                replayed=facts.replayed,
+                maybe_executed=facts.maybe_executed
+                or (failure is not None and head is not None and failure.kind in _LOST_IN_TRANSIT),
+            )
+        )
+
+    def close(
+        self,
+        outcome: Outcome,
+        call: Call | None,
+        observer: Observer | None,
+        wire: Wire,
+        early_open: bool,
+        client_request_id: bytes,
+    ) -> None:
+        """Write the entry. JournalError where it cannot be written."""
+        problem = outcome.problem
+        source = problem.fault.value if problem is not None else ""
+        if outcome.end is End.REFUSED and problem is None:
+            source = Source.UPSTREAM.value
+        self._journal.append(
+            Entry(
+                id=self._id,
+                at=self.at,
+                duration_s=round(self._clock() - self.began, 4),
+                protocol=self._protocol,
+                operation=self._operation,
+                key=self._key.name,
+                owner=self._key.owner,
+                model=call.model[:200] if call is not None else "",
+                stream=call.stream if call is not None else False,
+                end=outcome.end.value,
+                reason=outcome.reason,
+                kind=problem.kind.value if problem is not None else "",
+                source=source,
+                detail=problem.detail[:MOST_DETAIL] if problem is not None else "",
+                status=self.status,
+                served_model=observer.served_model[:200] if observer is not None else "",
+                finish_reasons=observer.finish_reasons[:16] if observer is not None else (),
+                usage=observer.usage if observer is not None else NOTHING,
+                usage_origin=_origin(observer),
+                attempts=tuple(self._attempts),
+                early_open=early_open,
+                client_request_id=client_request_id[:100].decode("latin-1"),
+                wire=wire,
+            )
+        )
+
+
+def _origin(observer: Observer | None) -> str:
+    """Where the usage is from: the upstream's last word, one before more output came, or nowhere."""
+    if observer is None or not observer.usage.known:
+        return "none"
+    return "upstream" if observer.usage_is_final else "upstream_partial"
