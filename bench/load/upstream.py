@@ -32,15 +32,15 @@ _ROLE_REPLY = wire.STREAM_HEAD + wire.frame(wire.ROLE)
 
 
 class Wheel:
-    """Turns once per `pace_s`; a slot is `slot_s` long. `late_ns` is the worst delay of a slot."""
+    """Turns once per `pace_s`; a slot is `slot_s` long. `late_s` is the worst delay of a slot."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, pace_s: float, slot_s: float) -> None:
         self._loop = loop
         self._slot_s = slot_s
         self._slots: list[list[Connection]] = [[] for _ in range(max(1, round(pace_s / slot_s)))]
-        self._index = 0
         self._place = 0
-        self._due_s = loop.time()
+        self._started_s = loop.time()
+        self._turned = 0
         self.late_s = 0.0
 
     def add(self, connection: "Connection") -> None:
@@ -50,18 +50,17 @@ class Wheel:
 
     def turn(self) -> None:
         """Send what is due, then sleep until the next slot."""
-        now_s = self._loop.time()
-        self.late_s = max(self.late_s, now_s - self._due_s)
-        while self._due_s <= now_s:
-            slot = self._slots[self._index]
+        due = round((self._loop.time() - self._started_s) / self._slot_s)  # counted: sums of floats drift off the clock
+        self.late_s = max(self.late_s, (due - self._turned - 1) * self._slot_s)
+        while self._turned < due:
+            slot = self._slots[self._turned % len(self._slots)]
             ended = False
             for connection in slot:
                 ended |= not connection.emit()
             if ended:
                 slot[:] = [connection for connection in slot if connection.streaming]
-            self._index = (self._index + 1) % len(self._slots)
-            self._due_s += self._slot_s
-        self._loop.call_at(self._due_s, self.turn)
+            self._turned += 1
+        self._loop.call_later(self._slot_s, self.turn)
 
 
 class Connection(asyncio.Protocol):

@@ -31,10 +31,10 @@ from headrace.protocols.interface import Api
 from headrace.protocols.voice import Voice
 from headrace.relay.clock import Clock
 from headrace.relay.machine import Machine
-from headrace.relay.pump import HeldBudget, Pump
+from headrace.relay.pump import Pump
 from headrace.relay.reply import ReplyClock, ReplyMachine
+from headrace.relay.share import Share
 from headrace.relay.state import Failure
-from headrace.relay.timers import Wheel
 from headrace.relay.trace import Trace
 from headrace.routing.catalogue import Catalogue
 from headrace.routing.plan import SESSION_HEADERS, Candidate, order, places
@@ -53,8 +53,7 @@ class Stages:
 
     loop: asyncio.AbstractEventLoop
     settings: Settings
-    wheel: Wheel
-    held: HeldBudget
+    share: Share
     upstream: Upstream
     journal: Writer
     report: Callable[[str], None]
@@ -274,7 +273,12 @@ class Exchange:
         self._machine = machine
         opening = stream_head(id_headers(self.id))
         self._pump = Pump(
-            machine, limits, self._request.sink, stages.wheel, stages.loop, stages.held, opening, self._committed
+            machine,
+            limits,
+            self._request.sink,
+            stages.share,
+            opening,
+            self._committed,
         )
         self._pump.start()
         return self._pump

@@ -18,7 +18,7 @@ from headrace.model.catalogue import CatalogueParts
 from headrace.model.outcome import End, Outcome
 from headrace.model.problem import Kind, Problem
 from headrace.model.settings import Address, Settings
-from headrace.relay.pump import HeldBudget
+from headrace.relay.share import Share
 from headrace.relay.timers import Wheel
 from headrace.routing.catalogue import Catalogue
 from headrace.upstream.attempt import Upstream
@@ -44,8 +44,7 @@ class Worker:
         stages = Stages(
             loop=loop,
             settings=settings,
-            wheel=self._wheel,
-            held=HeldBudget(settings.server.held),
+            share=Share(loop, self._wheel, settings.server.held),
             upstream=self._upstream,
             journal=self._journal,
             report=report,

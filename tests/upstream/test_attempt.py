@@ -252,7 +252,7 @@ def test_a_replay_happens_once(monkeypatch: pytest.MonkeyPatch) -> None:
             server.close_idle()
             attempt = stage.attempt(channel(server.port), post(b"{}"))
             unreachable(await attempt.reply())
-            assert attempt.replayed and not attempt.reused and server.connections == 2
+            assert attempt.replayed and server.connections == 2
 
     with ThreadServer(serve) as server:
         run(main())
@@ -438,9 +438,9 @@ def test_no_body_reaches_another_request() -> None:
 
     async def main() -> None:
         async with serving(serve) as server, upstream() as stage:
-            for round_ in range(3):
+            for round_ in range(2):
                 await asyncio.gather(*(one(stage, server.port, round_ * 1000 + number) for number in range(300)))
-            assert server.connections < 900
+            assert server.connections < 600
 
     run(main())
 

@@ -1,5 +1,7 @@
 """The root command: `headrace`, its version, and which commands it has."""
 
+import io
+import sys
 from typing import Annotated
 
 import typer
@@ -42,4 +44,8 @@ for command in (serve, check, simulate, explain, demo):
 
 def main() -> None:
     """The entry point of the script `headrace`."""
+    # Texts of models hold characters that a terminal of another encoding does not have.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     app(prog_name="headrace")

@@ -15,13 +15,13 @@ BAD_FILE = 2
 ConfigOption = Annotated[Path, typer.Option("--config", "-c", metavar="FILE", help="The configuration file.")]
 
 
-def read_draft(path: Path) -> Draft:
-    """The valid file; prints its warnings to stderr. Writes nothing."""
+def read_draft(path: Path, *, warn: bool = True) -> Draft:
+    """The valid file. Prints its warnings to stderr unless told not to; writes nothing."""
     try:
         draft = load(path)
     except ConfigError as error:
         fail(str(error), BAD_FILE)
-    for warning in draft.warnings:
+    for warning in draft.warnings if warn else ():
         typer.echo(f"warning: {warning}", err=True)
     return draft
 

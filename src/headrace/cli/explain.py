@@ -8,7 +8,7 @@ import typer
 
 from headrace.cli.configuration import DEFAULT_FILE, read_draft
 from headrace.cli.entry_view import sections
-from headrace.cli.output import fail, show
+from headrace.cli.output import JsonOption, echo_json, fail, show
 from headrace.journal.reader import find_entry, read_all
 from headrace.model.entry import Entry, Opened
 
@@ -22,19 +22,21 @@ ConfigChoice = Annotated[
 StateChoice = Annotated[
     Path | None, typer.Option("--state", metavar="DIR", help="The state directory, instead of a configuration file.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the entry as JSON.")]
 
 
-def explain(
-    id: IdArgument, config: ConfigChoice = None, state: StateChoice = None, as_json: JsonOption = False
-) -> None:
-    """Show an exchange: what was asked, tried and sent, how it ended and why, its usage and its course on the wire."""
+def explain(id: IdArgument, config: ConfigChoice = None, state: StateChoice = None, json: JsonOption = False) -> None:
+    """Show the entry of an exchange.
+
+    It tells what was asked and tried, how it ended and why, the usage, and the course on the wire.
+    """
     if config is not None and state is not None:
         raise typer.BadParameter("give either --config or --state")
-    directory = state if state is not None else Path(read_draft(config or DEFAULT_FILE).settings.state.directory)
+    directory = (
+        state if state is not None else Path(read_draft(config or DEFAULT_FILE, warn=False).settings.state.directory)
+    )
     entry = _find(directory, id)
-    if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(entry)).decode())
+    if json:
+        echo_json(entry)
     else:
         show(sections(entry))
 

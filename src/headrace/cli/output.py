@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
+import msgspec
 import typer
 from rich.cells import cell_len
 from rich.console import Console
@@ -11,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 INDENT = "  "
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +30,24 @@ def fail(message: str, code: int = 1) -> NoReturn:
     raise typer.Exit(code)
 
 
-def show(sections: Iterable[Section]) -> None:
-    """Print sections to stdout in the form that suits it."""
-    console = Console(highlight=False, markup=False, emoji=False)
+def echo_json(value: object) -> None:
+    """Print what msgspec can encode, as indented JSON."""
+    typer.echo(msgspec.json.format(msgspec.json.encode(value)))
+
+
+def printable(text: str) -> str:
+    """The text with its control characters as escapes: what clients and upstreams say must not steer a terminal."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
+def is_terminal() -> bool:
+    """Whether a person looks at stdout."""
+    return Console().is_terminal
+
+
+def show(sections: Iterable[Section], console: Console | None = None) -> None:
+    """Print sections to stdout (or to `console`) in the form that suits it."""
+    console = console if console is not None else Console(highlight=False, markup=False, emoji=False)
     for number, section in enumerate(sections):
         if number:
             console.print()
@@ -38,13 +55,14 @@ def show(sections: Iterable[Section]) -> None:
             console.print(Text(section.title, style="bold"))
             console.print(_drawn(section))
         else:
-            typer.echo("\n".join(plain_lines(section)))
+            console.file.write("\n".join(plain_lines(section)) + "\n")
 
 
 def plain_lines(section: Section) -> Iterator[str]:
     """The section as lines: the title, then indented rows in columns of the width that they need."""
     yield section.title
-    rows = (section.columns, *section.rows) if section.columns else section.rows
+    rows = [section.columns, *section.rows] if section.columns else list(section.rows)
+    rows = [tuple(map(printable, row)) for row in rows]
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True))
@@ -62,5 +80,5 @@ def _drawn(section: Section) -> Table:
         for column in section.columns:
             table.add_column(column, overflow="fold")
     for row in section.rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     return table

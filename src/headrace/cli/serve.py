@@ -4,7 +4,6 @@ file → secret → sockets → worker → "listens on" ── signal ──▶ 
  2        2        1         1                     └─ second ─▶ ended at once: 1
 """
 
-import errno
 import socket
 from contextlib import ExitStack
 
@@ -12,6 +11,7 @@ import typer
 
 import headrace
 from headrace.cli.configuration import DEFAULT_FILE, ConfigOption, read_draft, resolve
+from headrace.cli.listening import cannot_listen, shown_address
 from headrace.cli.output import fail
 from headrace.cli.signals import stop_signals
 from headrace.config.draft import Loaded
@@ -19,12 +19,14 @@ from headrace.listener.server import bind
 from headrace.model.settings import Address, ServerSettings
 from headrace.worker import Worker, run
 
+REMEDY = "change server.listen"
+
 
 def serve(config: ConfigOption = DEFAULT_FILE) -> None:
     """Run the gateway.
 
-    SIGTERM and SIGINT drain it: it takes no new requests and lets streams end for server.drain. A second signal ends it
-    at once.
+    The first SIGTERM or SIGINT drains it: no new requests, and running streams may end for server.drain. The second
+    ends it at once.
     """
     loaded = resolve(read_draft(config))
     with ExitStack() as opened:
@@ -40,6 +42,7 @@ async def _serve(loaded: Loaded, sockets: list[socket.socket]) -> None:
         await stop.wait()
         typer.echo(_draining(loaded.settings.server), err=True)
         await worker.drain()
+        typer.echo("drained", err=True)
 
 
 async def _started(loaded: Loaded, sockets: list[socket.socket]) -> Worker:
@@ -50,8 +53,7 @@ async def _started(loaded: Loaded, sockets: list[socket.socket]) -> Worker:
     try:
         await worker.start(sockets)
     except OSError as error:
-        listen = ", ".join(map(str, loaded.settings.server.listen))
-        fail(f"cannot listen on {listen}: {error.strerror}")
+        fail(cannot_listen(", ".join(map(str, loaded.settings.server.listen)), error, REMEDY))
     return worker
 
 
@@ -59,14 +61,7 @@ def _bound(address: Address) -> socket.socket:
     try:
         return bind(address)
     except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            fail(f"cannot listen on {address}: address in use; stop what listens there, or change server.listen")
-        fail(f"cannot listen on {address}: {error.strerror}")
-
-
-def shown_address(address: Address) -> str:
-    """What a client's base URL begins with; a Unix socket as `unix:PATH`."""
-    return str(address) if address.path else f"http://{address}"
+        fail(cannot_listen(str(address), error, REMEDY))
 
 
 def _draining(server: ServerSettings) -> str:

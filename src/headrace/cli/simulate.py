@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from headrace.cli.listening import cannot_listen
 from headrace.cli.output import fail
 from headrace.simulator import ScriptError, Simulator
 from headrace.simulator import serve as serve_simulator
@@ -36,16 +37,18 @@ ScriptOption = Annotated[
 
 
 def simulate(listen: ListenOption = DEFAULT_LISTEN, script: ScriptOption = None) -> None:
-    """Run an upstream that needs no account: real wire bytes, paced, with faults, as a script says.
+    """Run the scripted upstream.
 
-    A request chooses its scenario by its model or by the header x-simulate. SIGTERM and SIGINT end it.
+    It answers with real wire bytes, paced and with faults as a script says, and needs no account. A request chooses its
+    scenario by its model or by the header x-simulate. SIGTERM and SIGINT end it.
     """
     try:
         run(serve_simulator(listen, script, on_ready=_announce))
     except ScriptError as error:
-        fail(f"{script}: {error}", BAD_SCRIPT)
+        message = str(error)
+        fail(message if message.startswith(f"{script}:") else f"{script}: {message}", BAD_SCRIPT)
     except OSError as error:
-        fail(f"cannot listen on {listen}: {error.strerror}")
+        fail(cannot_listen(listen, error, "choose another --listen"))
 
 
 def _announce(simulator: Simulator) -> None:

@@ -1,16 +1,17 @@
 """Heads: serialises those of responses, and checks in those of requests what llhttp leaves open.
 
-llhttp, strict, refuses by itself: bare LF, folded lines, white space before a colon or a first field, control characters,
-Content-Length that is no number, doubled, or beside Transfer-Encoding, and a coding after `chunked`. Its words for these
-become a status in `parser_problem`. Not seen by llhttp, and checked in `read_framing`: Host, the version, codings before
-`chunked`, chunked in HTTP/1.0, Expect. White space at a value's end is left by llhttp and cut by the listener.
+llhttp, strict, refuses by itself: bare LF, folded lines, white space before a colon or a first field, control
+characters, Content-Length that is no number, doubled, or beside Transfer-Encoding, and a coding after `chunked`. Its
+words for these become a status in `parser_problem`. Not seen by llhttp, and checked in `read_framing`: Host, the
+version, codings before `chunked`, chunked in HTTP/1.0, Expect. White space at a value's end is left by llhttp and cut by
+the listener.
 """
 
 import re
 from http import HTTPStatus
 from typing import Final, NamedTuple
 
-from headrace.model.headers import Headers, every
+from headrace.model.headers import Headers, every, is_clean_value
 from headrace.model.problem import Kind, Problem
 
 MAX_HEAD: Final = 64 * 1024
@@ -24,7 +25,6 @@ _STATUS_LINES: Final = {s.value: b"HTTP/1.1 %d %b" % (s.value, s.phrase.encode("
     529: b"HTTP/1.1 529 Overloaded",
 }
 _join_field = b": ".join
-_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HOST = re.compile(rb"[\w.~%!$&'()*+,;=:\[\]-]*", re.ASCII)
 _LENGTH = re.compile(rb"[0-9]{1,20}")
 
@@ -40,10 +40,10 @@ NO_BODY: Final = Framing(0)
 
 
 def response_head(status: int, headers: Headers) -> bytes:
-    """A response's head, status line to blank line, always as HTTP/1.1 (RFC 9112 section 2.3, also to HTTP/1.0 clients).
+    """A response's head, status line to blank line; always as HTTP/1.1, to HTTP/1.0 clients too (RFC 9112 section 2.3).
 
-    Raises ValueError for a field that cannot stand in a head: a name that is no token, or CR, LF or NUL in a value.
-    Fields that come from elsewhere are to be checked before (`model.headers.is_clean_value`); here it is the last guard.
+    Raises ValueError for CR, LF or NUL in a field. Values that come from elsewhere are to be checked before
+    (`model.headers.is_clean_value`); here it is the last guard.
     """
     line = _STATUS_LINES.get(status) or b"HTTP/1.1 %d " % status
     head = b"\r\n".join([line, *map(_join_field, headers), b"", b""])
@@ -55,7 +55,7 @@ def response_head(status: int, headers: Headers) -> bytes:
 
 def _unclean(headers: Headers) -> str:
     """Names of the fields that hold what they must not; values are not repeated, they may be secrets."""
-    found = [name for name, value in headers if re.search(rb"[\r\n\0]", value) or not _NAME.fullmatch(name)]
+    found = [name for name, value in headers if not (is_clean_value(name) and is_clean_value(value))]
     return b", ".join(found).decode("latin-1")
 
 

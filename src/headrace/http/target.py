@@ -3,14 +3,14 @@
 | form | answer |
 | --- | --- |
 | `/path?query` | taken; percent-encoding stays as it came |
-| `http://host/path?query` | path and query are taken, the authority is dropped (Host is checked apart); no user information |
+| `http://host/path?query` | path and query are taken, the authority is dropped; it may hold no user information |
 | `*` | with OPTIONS only |
 | `host:port` | 405, with its method CONNECT |
 
-Refused with 400, because two readers could take them for different things: a leading `//`, a backslash (also `%5C`), dot
-segments, a `#`, bytes that are not printable ASCII, encoded control characters, and a percent sign without two hex digits.
-Dot segments are looked for after one decoding of `%2E` and `%2F`, so `/a%2F%2E%2E%2Fb` is one. An encoded slash alone is
-allowed and stays encoded: it is how SDKs write a model name that holds a slash into a path.
+Refused with 400, because two readers could take them for different things: a leading `//`, a backslash (also `%5C`),
+dot segments, a `#`, bytes that are not printable ASCII, encoded control characters, and a percent sign without two hex
+digits. Dot segments are looked for after one decoding of `%2E` and `%2F`, so `/a%2F%2E%2E%2Fb` holds one. An encoded
+slash alone is allowed and stays encoded: it is how SDKs write a model name that holds a slash into a path.
 """
 
 import re
@@ -21,8 +21,8 @@ from headrace.model.problem import Kind, Problem
 REFUSED_METHODS: Final = frozenset({"CONNECT", "TRACE"})
 
 _PLAIN = re.compile(rb"(/(?!/)[a-zA-Z0-9/._:@!$&'()*+,;=~-]*)(?:\?([!-\"$-~]*))?")
-"""An origin-form target that is safe if no segment begins with a dot: no `//` in front, no percent sign in the path, and
-in the query printable ASCII without `#`."""
+"""An origin-form target that is safe if no segment begins with a dot: no `//` in front, no percent sign in the path,
+and in the query printable ASCII without `#`."""
 
 _PRINTABLE = re.compile(rb"[!-~]+")
 _ABSOLUTE = re.compile(rb"https?://([^/?#]*)(.*)", re.IGNORECASE)
@@ -33,7 +33,7 @@ _SLASH = re.compile(rb"%2F", re.IGNORECASE)
 
 
 def split_target(method: str, target: bytes) -> tuple[str, str] | Problem:
-    """`target` as (path, query), or why it is refused (400, 405). The query has no `?`; it is empty where there is none."""
+    """`target` as (path, query), or why it is refused (400, 405). The query comes without its `?`; it may be empty."""
     if method in REFUSED_METHODS:
         return Problem(
             Kind.METHOD_NOT_ALLOWED,

@@ -81,8 +81,18 @@ class Edge:
     """One server's shared state. `strict` raises where production aborts: responses of another length than promised."""
 
     __slots__ = (
-        "_emptied", "bodies", "clients", "draining", "handler", "loop", "refuse", "refused", "settings", "strict", "waiting",
-    )  # fmt: skip
+        "_emptied",
+        "bodies",
+        "clients",
+        "draining",
+        "handler",
+        "loop",
+        "refuse",
+        "refused",
+        "settings",
+        "strict",
+        "waiting",
+    )
 
     def __init__(
         self,

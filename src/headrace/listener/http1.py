@@ -13,10 +13,11 @@ What cannot be a request the edge answers by itself (`refused` is told), and clo
   comes after it is dropped, and the connection closes after the kept one's response; a client that goes on sending is
   reset after DROP_MAX bytes. Reading never stops during a response, so that a client's leaving is seen.
 * **Leaving**: FIN counts as leaving, as with nginx: at once if a response has begun, else after HALF_CLOSED_S, so that
-  a client that closes its sending side (`printf … | nc`) still gets a quick answer. The line hears of it within a second.
+  a client that closes its sending side (`printf … | nc`) still gets a quick answer. The line hears of it within a
+  second.
 * **Lingering**: before a close with input unread, the sending side is shut, and input is read and dropped until FIN,
-  LINGER_S of silence, LINGER_MAX_S in all, or as many bytes as a body may have (at least DROP_MAX). A close at once would
-  be answered with RST, which destroys a response on its way to a client that is still sending.
+  LINGER_S of silence, LINGER_MAX_S in all, or as many bytes as a body may have (at least DROP_MAX). A close at once
+  would be answered with RST, which destroys a response on its way to a client that is still sending.
 """
 
 import asyncio
@@ -73,7 +74,7 @@ class Connection(asyncio.Protocol, Reader):
     # ---------------------------------------------------------------------------------------------- the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A client has connected. During a drain it is one whose connect crossed the end of listening: it may ask once."""
+        """A client has connected; during a drain it is one that was accepted just before, and may ask once."""
         self.transport = transport  # type: ignore[assignment]  # a server's transports read and write
         peer = transport.get_extra_info("peername")
         self._address = peer[0] if isinstance(peer, tuple) else ""

@@ -1,15 +1,16 @@
 """Reads requests off one connection with llhttp, and keeps its limits: 64 KiB and 100 fields a head, counted as fed.
 
-The parser's callbacks land here. A head that is complete and sound goes to `take`, one that is not to `refuse`; a body goes
-to its request. Once `_deaf`, nothing is parsed any more: what comes is dropped, and the connection closes after the last
-response.
+The parser's callbacks land here. A head that is complete and sound goes to `take`, one that is not to `refuse`; a body
+goes to its request. Once `_deaf`, nothing is parsed any more: what comes is dropped, and the connection closes after the
+last response.
 
-* A head that begins behind another request in what one read brought is counted from the next read on, so it may come to
-  twice the limit.
-* Chunk extensions and trailers are dropped, and bounded: FRAMING_RATIO bytes for each byte of the body, and MAX_HEAD bytes
-  on end without one of the body.
-* After an Upgrade llhttp takes the rest of the connection for another protocol. Nothing but WebSocket is ever switched to,
-  so a fresh parser, told the framing by a head of our own, reads the body that llhttp skipped (RFC 9110 section 7.8).
+* A head that begins behind another request in what one read brought is counted from the next read on, so it may come
+  to twice the limit.
+* Chunk extensions and trailers are dropped, and bounded: FRAMING_RATIO bytes for each byte of the body, and MAX_HEAD
+  bytes on end without one of the body.
+* After an Upgrade llhttp takes the rest of the connection for another protocol. Nothing but WebSocket is ever switched
+  to, so a fresh parser, told the framing by a head of our own, reads the body that llhttp skipped (RFC 9110 section
+  7.8).
 * llhttp takes the protocol names RTSP and ICE for HTTP; they are answered as HTTP.
 """
 
@@ -23,7 +24,6 @@ from headrace.http.head import (
     HEAD_TOO_LARGE,
     MAX_FIELDS,
     MAX_HEAD,
-    NO_BODY,
     TOO_MANY_FIELDS,
     Framing,
     parser_problem,
@@ -231,10 +231,11 @@ class Reader(Client):
         framing = read_framing(fields, version)
         path, query = target
         http_1_0 = version == "1.0"
-        head = RequestHead(method, path, query, fields, http_1_0, framing is not NO_BODY, self._address)
+        head = RequestHead(method, path, query, fields, http_1_0, False, self._address)
         if isinstance(framing, Problem):
             self.refuse(head, framing)
             raise Stop
+        head.has_body = framing.length != 0
         self._fed = self._framing = self._dry = self._size = 0
         self._fields = _NO_FIELDS
         self._incoming = self.take(head, framing, not http_1_0 and parser.should_keep_alive())

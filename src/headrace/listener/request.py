@@ -1,7 +1,7 @@
 """One request on a client's connection: its head, its body as it comes, and its sink.
 
-The body is asked for by the line (`body`), after key and budget. What came before that is kept, at most AHEAD bytes, then
-the connection stops reading. The asking sends `100 Continue` where the client waits for it.
+The body is asked for by the line (`body`), after key and budget. What came before that is kept, at most AHEAD bytes,
+then the connection stops reading. The asking sends `100 Continue` where the client waits for it.
 """
 
 import asyncio
@@ -33,6 +33,9 @@ class Feeder(Protocol):
     def body_asked(self) -> None:
         """Read on, and watch the time between bytes."""
 
+    def body_over(self) -> None:
+        """The wait is over."""
+
     def body_ahead(self) -> None:
         """Enough has come for a body that nobody has asked for."""
 
@@ -41,9 +44,19 @@ class ServerRequest:
     """`model.ports.ClientRequest`."""
 
     __slots__ = (
-        "_charged", "_feeder", "_parts", "_problem", "_waiter",
-        "began", "complete", "framing", "head", "keep_alive", "sink", "size",
-    )  # fmt: skip
+        "_charged",
+        "_feeder",
+        "_parts",
+        "_problem",
+        "_waiter",
+        "began",
+        "complete",
+        "framing",
+        "head",
+        "keep_alive",
+        "sink",
+        "size",
+    )
 
     head: RequestHead
     sink: ClientSink
@@ -66,11 +79,6 @@ class ServerRequest:
         self._charged = 0
         self._problem: Problem | None = None
         self._waiter: asyncio.Future[None] | None = None
-
-    @property
-    def awaited(self) -> bool:
-        """Whether the line waits for more of the body."""
-        return self._waiter is not None
 
     async def body(self) -> bytes | Problem:
         """The whole body without its framing, or why it cannot be had. To be awaited once."""
@@ -112,6 +120,7 @@ class ServerRequest:
             await self._waiter
         finally:
             self._waiter = None
+            feeder.body_over()
 
     def receive(self, data: bytes) -> None:
         """Some of the body, from the parser."""

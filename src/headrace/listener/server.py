@@ -1,8 +1,8 @@
 """The data port: accepts clients, counts them, sweeps their deadlines, and drains.
 
 `listen` binds the addresses of the settings, or takes sockets that are bound already (a supervisor's: they stay open
-there, so what waits in their queues is not lost). `drain` stops accepting, closes idle connections and lets responses end;
-`closed` waits for the last connection; `abort` resets those that are left.
+there, so what waits in their queues is not lost). `drain` stops accepting, closes idle connections and lets responses
+end; `closed` waits for the last connection; `abort` resets those that are left.
 
 When descriptors run out, uvloop takes and closes the waiting connections with a spare one, and asyncio stops accepting
 for a second: neither spins.
@@ -11,10 +11,11 @@ for a second: neither spins.
 import asyncio
 import socket
 import ssl
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from headrace.listener.edge import Edge, Refuse
 from headrace.listener.http1 import Connection
@@ -23,6 +24,10 @@ from headrace.model.settings import Address, ServerSettings
 
 BACKLOG: Final = 4096
 """The kernel takes the smaller of this and net.core.somaxconn (4096)."""
+
+
+KEEP_FILE: Final[dict[str, Any]] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
+"""A Unix socket's file belongs to all slots; from 3.13 on a server would remove it when it closes."""
 
 
 class Server:
@@ -64,18 +69,19 @@ class Server:
     async def listen(self, sockets: Sequence[socket.socket] | None = None, tls: ssl.SSLContext | None = None) -> None:
         """Accept clients on `sockets`, or on the settings' addresses. Raises OSError where one cannot be bound."""
         loop = self._edge.loop
-        bound = list(sockets) if sockets is not None else [bind(address) for address in self._edge.settings.listen]
-        for sock in bound:
+        self._sockets += sockets if sockets is not None else bind_all(self._edge.settings.listen)
+        for sock in self._sockets:
             sock.setblocking(False)
             if sock.family == socket.AF_UNIX:
-                server = await loop.create_unix_server(self._connection, sock=sock, backlog=BACKLOG, ssl=tls)
+                server = await loop.create_unix_server(
+                    self._connection, sock=sock, backlog=BACKLOG, ssl=tls, **KEEP_FILE
+                )
             else:
                 # Accepted sockets inherit both, so they cost nothing per connection (Linux, measured).
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
                 server = await loop.create_server(self._connection, sock=sock, backlog=BACKLOG, ssl=tls)
             self._servers.append(server)
-            self._sockets.append(sock)
         self._sweep()
 
     def drain(self) -> None:
@@ -104,6 +110,19 @@ class Server:
         """The one timer of all connections."""
         self._edge.sweep(time.monotonic())
         self._timer = self._edge.loop.call_later(self._edge.sweep_s, self._sweep)
+
+
+def bind_all(addresses: Sequence[Address]) -> list[socket.socket]:
+    """A bound socket for each address, or none at all. Raises OSError."""
+    bound: list[socket.socket] = []
+    try:
+        for address in addresses:
+            bound.append(bind(address))
+    except OSError:
+        for sock in bound:
+            sock.close()
+        raise
+    return bound
 
 
 def bind(address: Address) -> socket.socket:

@@ -7,10 +7,10 @@
 | length None, HTTP/1.0 | the connection's end | never |
 | to HEAD, or 204, 304 | no body; what is written is hashed and dropped | if the connection will close |
 
-The head waits for the first body bytes of the same loop turn, so both leave in one send; without any it leaves at the end
-of the turn. A body of another length than promised is our own fault: the connection is reset, so that no client takes the
-response for whole, and with `strict` (tests) LengthMismatch is raised. After `finish`, `abort`, or the client's leaving,
-writes do nothing and are not hashed.
+The head waits for the first body bytes of the same loop turn, so both leave in one send; without any it leaves at the
+end of the turn. A body of another length than promised is our own fault: the connection is reset, so that no client
+takes the response for whole, and with `strict` (tests) LengthError is raised. After `finish`, `abort`, or the client's
+leaving, writes do nothing and are not hashed.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ _OWN: Final = frozenset({b"connection", b"content-length", b"keep-alive", b"tran
 _RESET: Final = struct.pack("ii", 1, 0)
 
 
-class LengthMismatch(Exception):
+class LengthError(Exception):
     """More or fewer bytes than the Content-Length that was sent."""
 
 
@@ -67,7 +67,6 @@ class ClientSink:
         "_chunked",
         "_hash",
         "_head",
-        "_hold",
         "_http_1_0",
         "_left",
         "_open",
@@ -235,11 +234,11 @@ class ClientSink:
         strict = self._carrier is not None and self._carrier.edge.strict
         self.abort()
         if strict:
-            raise LengthMismatch(what)
+            raise LengthError(what)
 
 
 def reset(transport: WriteTransport) -> None:
-    """Close with RST: linger on, for no time (socket(7)). On a Unix socket it is a plain close with what is unsent dropped."""
+    """Close with RST: linger on, for no time (socket(7)). A Unix socket has none; there it is a close at once."""
     sock = transport.get_extra_info("socket")
     if sock is not None and sock.family != socket.AF_UNIX and sock.fileno() >= 0:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)

@@ -26,35 +26,35 @@ _INTERRUPTED = Problem(
 )
 
 
-class _InputDetails(msgspec.Struct):
+class _InputDetails(msgspec.Struct, gc=False):
     cached_tokens: int | None = None
     cache_write_tokens: int | None = None
     audio_tokens: int | None = None
 
 
-class _OutputDetails(msgspec.Struct):
+class _OutputDetails(msgspec.Struct, gc=False):
     reasoning_tokens: int | None = None
     audio_tokens: int | None = None
 
 
-class _Usage(msgspec.Struct):
+class _Usage(msgspec.Struct, gc=False):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     prompt_tokens_details: _InputDetails | None = None
     completion_tokens_details: _OutputDetails | None = None
 
 
-class _Function(msgspec.Struct):
+class _Function(msgspec.Struct, gc=False):
     name: str | None = None
     arguments: str | None = None
 
 
-class _ToolCall(msgspec.Struct):
+class _ToolCall(msgspec.Struct, gc=False):
     function: _Function | None = None
     custom: Any = None
 
 
-class _Delta(msgspec.Struct):
+class _Delta(msgspec.Struct, gc=False):
     content: str | None = None
     refusal: str | None = None
     reasoning_content: str | None = None
@@ -64,14 +64,14 @@ class _Delta(msgspec.Struct):
     audio: Any = None
 
 
-class _Choice(msgspec.Struct):
+class _Choice(msgspec.Struct, gc=False):
     index: int = 0
     delta: _Delta | None = None
     message: _Delta | None = None
     finish_reason: str | None = None
 
 
-class _Chunk(msgspec.Struct):
+class _Chunk(msgspec.Struct, gc=False):
     choices: list[_Choice] | None = None
     usage: _Usage | None = None
     error: Any = None
@@ -120,9 +120,12 @@ class ChatObserver:
 
     def observe(self, event: bytes) -> Sight:
         """One whole event."""
-        if event.startswith(b"data: {") and event.find(b"\n") == len(event) - 2:
-            # One line and a blank one, as OpenAI sends it: no need to take the block apart.
-            return self._chunk(event[6:-2])
+        if event[:7] == b"data: {":
+            # One data line, as OpenAI sends it. Whatever else the block has makes this fail, and is then taken apart.
+            try:
+                return self._see(_decode(event[6:-2]))
+            except (msgspec.MsgspecError, RecursionError):
+                pass
         parsed = parse(event)
         if parsed.has_id:
             self.saw_id = True
@@ -132,7 +135,11 @@ class ChatObserver:
         if parsed.data.startswith(b"[DONE]"):
             self._done = True
             return Sight.TERMINAL
-        return self._chunk(parsed.data)
+        try:
+            chunk: _Chunk | None = _decode(parsed.data)
+        except (msgspec.MsgspecError, RecursionError):
+            chunk = _read_leniently(parsed.data)
+        return self._see(chunk) if chunk is not None else Sight.HEARTBEAT
 
     def ended(self, how: BodyEnd) -> Outcome:
         """What the end of the body means: good behind `[DONE]` or once all choices are finished; a cut in the tail
@@ -169,18 +176,15 @@ class ChatObserver:
             return Outcome(End.COMPLETED, "")
         return self.ended(BodyEnd.FRAMED)
 
-    def _chunk(self, payload: bytes) -> Sight:
-        try:
-            chunk = _decode(payload)
-        except (msgspec.MsgspecError, RecursionError):
-            lenient = _read_leniently(payload)
-            if lenient is None:
-                return Sight.HEARTBEAT
-            chunk = lenient
-        # SPEC 8: per field the last non-null value counts; nothing is summed over chunks.
+    def _see(self, chunk: _Chunk) -> Sight:
+        # Per field the last non-null value counts; nothing is summed over chunks.
         if chunk.usage is not None or not self.served_model:
             self._note(chunk)
-        output, finish = self._choices(chunk.choices) if chunk.choices else (False, False)
+        choices = chunk.choices
+        if choices and len(choices) == 1 and not chunk.error and self._is_plain_text(choices[0]):
+            self.usage_is_final = self.usage_is_final and chunk.usage is not None
+            return Sight.PROGRESS
+        output, finish = self._choices(choices) if choices else (False, False)
         if output and chunk.usage is None:
             self.usage_is_final = False
         if chunk.error and not output:
@@ -189,6 +193,18 @@ class ChatObserver:
         if finish and self.finished:
             return Sight.FINISHED
         return Sight.PROGRESS if output or finish else self._quiet(chunk)
+
+    def _is_plain_text(self, choice: _Choice) -> bool:
+        """Count the commonest chunk of all, some content of a choice that has begun: a third of the general reading."""
+        delta = choice.delta
+        if delta is None or not delta.content or choice.finish_reason is not None or choice.index not in self._finishes:
+            return False
+        if delta.tool_calls or delta.reasoning or delta.reasoning_content or delta.refusal or delta.function_call:
+            return False
+        features = self.features
+        features.events += 1
+        features.text(delta.content)
+        return True
 
     def _choices(self, choices: list[_Choice]) -> tuple[bool, bool]:
         """(whether anything was generated, whether a choice finished)."""

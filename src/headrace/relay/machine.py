@@ -166,6 +166,11 @@ class Machine:
         """Give up the unfinished event: too much is held. What to relay now; from here on the stream passes plainly."""
         return self._release(self._give_up_event(now, []), now)
 
+    def drain(self) -> tuple[Framer, Meter] | None:
+        """What reads on once the client has left a stream that was committed and not at its end; else None."""
+        gone = self.outcome is not None and self.outcome.end is End.CLIENT_GONE
+        return (self._framer, self._meter) if gone and self._meter is not None and self.trace.released else None
+
     @property
     def held(self) -> int:
         """Bytes kept back: the unfinished event and what waits for the commit."""
@@ -307,8 +312,6 @@ class Machine:
         self.trace.repaired += len(end)
         return self._release(out, now), end
 
-    # ---- endings
-
     def _meaning(self, how: BodyEnd) -> Outcome:
         """What the end of the body means: a committed stream has a meter that knows."""
         return self._meter.ended(how) if self._meter is not None else CUT
@@ -339,9 +342,7 @@ class Machine:
     def _keep_alive(self, now: float) -> None:
         if self.state is State.ENDING or self.plain or self._cr_is_open:
             return
-        keepalive = self._keepalive(now)
-        if keepalive:
-            self.step = Step(insert=keepalive)
+        self.step = Step(insert=self._keepalive(now))
 
     def _keepalive(self, now: float) -> bytes:
         saw_id = self._meter is not None and self._meter.saw_id
@@ -391,9 +392,8 @@ class Machine:
     def _end(
         self, outcome: Outcome, write: bytes = b"", insert: bytes = b"", event: bytes = b"", abort: bool = False
     ) -> None:
-        for part in (insert, event):
-            if part:
-                self.trace.insert(part)
+        for part in filter(None, (insert, event)):
+            self.trace.insert(part)
         self.outcome = outcome
         self.state = State.ENDED
         self.step = Step(write=write, insert=insert + event, ended=True, abort=abort)

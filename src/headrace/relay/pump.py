@@ -12,32 +12,23 @@ from headrace.model.headers import Headers
 from headrace.model.outcome import End, Outcome
 from headrace.model.ports import Attempt, Sink
 from headrace.model.problem import Kind, Problem
-from headrace.model.settings import StreamSettings
+from headrace.model.settings import ClientGone, StreamSettings
 from headrace.model.wire import BodyEnd
+from headrace.relay.drain import Drain
 from headrace.relay.machine import Machine
 from headrace.relay.reply import ReplyMachine
+from headrace.relay.share import Share
 from headrace.relay.state import Failure, State, Step
-from headrace.relay.timers import Wheel
 
 _GONE = Problem(Kind.UPSTREAM_INTERRUPTED, "The client left.")
-
-
-class HeldBudget:
-    """Bytes of unfinished events that one worker holds over all its streams."""
-
-    __slots__ = ("limit", "used")
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.used = 0
 
 
 class Pump:
     """One exchange's pump over all its attempts. `start` it when the first attempt begins; `stop` it in the end."""
 
     __slots__ = (
-        "_attempt", "_budget", "_done", "_headers", "_held", "_length", "_limits", "_loop", "_on_commit", "_sink",
-        "_status", "_stuck_at", "_stuck_unsent", "_wheel", "failure", "machine",
+        "_attempt", "_done", "_drain", "_headers", "_held", "_length", "_limits", "_on_commit", "_share", "_sink",
+        "_status", "_stuck_at", "_stuck_unsent", "failure", "machine",
     )  # fmt: skip
 
     def __init__(
@@ -45,9 +36,7 @@ class Pump:
         machine: Machine | ReplyMachine,
         limits: StreamSettings,
         sink: Sink,
-        wheel: Wheel,
-        loop: asyncio.AbstractEventLoop,
-        budget: HeldBudget,
+        share: Share,
         headers: Headers,
         on_commit: Callable[[], None],
     ) -> None:
@@ -56,9 +45,7 @@ class Pump:
         self.failure: Failure | None = None
         self._limits = limits
         self._sink = sink
-        self._wheel = wheel
-        self._loop = loop
-        self._budget = budget
+        self._share = share
         self._headers = headers
         self._status = 200
         self._length: int | None = None
@@ -66,6 +53,7 @@ class Pump:
         self._attempt: Attempt | None = None
         self._done: asyncio.Future[Failure | None] | None = None
         self._held = 0
+        self._drain: Drain | None = None
         self._stuck_at = 0.0
         self._stuck_unsent = 0
 
@@ -77,13 +65,16 @@ class Pump:
         if self._sink.gone:
             self.sink_gone()
         else:
-            self._wheel.add(self, self.machine.due())
+            self._share.wheel.add(self, self.machine.due())
 
     def stop(self) -> None:
         """Let go of everything; may be called at any time, and twice."""
-        self._wheel.remove(self)
+        self._share.wheel.remove(self)
         self._sink.watch(None)
         self._hold(0)
+        if self._drain is not None:
+            self._share.wheel.remove(self._drain)
+            self._drain.finish()
         if self._attempt is not None:
             self._attempt.close()
             self._attempt = None
@@ -92,8 +83,8 @@ class Pump:
         """A new attempt: its clocks run from now, and it can be ended while its head is awaited."""
         self._attempt = attempt
         self.failure = None
-        self.machine.begin(self._loop.time())
-        self._wheel.add(self, self.machine.due())
+        self.machine.begin(self._share.loop.time())
+        self._share.wheel.add(self, self.machine.due())
 
     def lost(self) -> None:
         """The attempt ended before its head: until the next one only the exchange's own limits run."""
@@ -107,7 +98,7 @@ class Pump:
         if attempt is None or self.machine.state is State.ENDED:
             return None
         self._status, self._headers, self._length = status, headers, length
-        self._done = done = self._loop.create_future()
+        self._done = done = self._share.loop.create_future()
         self._act()
         attempt.attach(self)
         failure: Failure | None = await done
@@ -115,8 +106,8 @@ class Pump:
 
     async def rest(self, seconds: float) -> None:
         """Wait between attempts; cut short when the exchange ends."""
-        self._done = done = self._loop.create_future()
-        timer = self._loop.call_later(seconds, _resolve, done, None)
+        self._done = done = self._share.loop.create_future()
+        timer = self._share.loop.call_later(seconds, _resolve, done, None)
         try:
             await done
         finally:
@@ -124,15 +115,17 @@ class Pump:
 
     def end(self, outcome: Outcome) -> None:
         """End the exchange from outside: drain, an operator, a fault of our own."""
-        self.machine.end(outcome, self._loop.time())
+        self.machine.end(outcome, self._share.loop.time())
         self._act()
+        if self._drain is not None and outcome.end is End.STOPPED:
+            self._drain.finish()
 
     # ---- the upstream's side (model.ports.BodyReceiver)
 
     def body(self, data: bytes) -> None:
         """Bytes of the upstream's body."""
         machine = self.machine
-        out = machine.feed(data, self._loop.time())
+        out = machine.feed(data, self._share.loop.time())
         if out:
             if self._on_commit is not None:
                 self._commit()
@@ -144,27 +137,27 @@ class Pump:
 
     def body_end(self, end: BodyEnd) -> None:
         """The upstream's body is over."""
-        self.machine.upstream_end(end, self._loop.time())
+        self.machine.upstream_end(end, self._share.loop.time())
         self._act()
 
     # ---- the client's side (model.ports.SinkWatcher)
 
     def sink_paused(self) -> None:
         """The client is behind: its own upstream waits, and nothing else does."""
-        now = self._loop.time()
+        now = self._share.loop.time()
         self.machine.clock.pause(now)
         self._stuck_at = now
         self._stuck_unsent = self._sink.unsent
         if self._attempt is not None:
             self._attempt.pause()
-        self._wheel.add(self, now + self._limits.write_timeout)
+        self._share.wheel.add(self, now + self._limits.write_timeout)
 
     def sink_resumed(self) -> None:
         """The client caught up."""
-        self.machine.clock.resume(self._loop.time())
+        self.machine.clock.resume(self._share.loop.time())
         if self._attempt is not None:
             self._attempt.resume()
-        self._wheel.add(self, self.machine.due())
+        self._share.wheel.add(self, self.machine.due())
 
     def sink_gone(self) -> None:
         """The client left."""
@@ -197,15 +190,15 @@ class Pump:
 
     def _hold(self, held: int) -> None:
         """Account for what is held; past the worker's budget the stream passes plainly."""
-        budget = self._budget
-        budget.used += held - self._held
+        share = self._share
+        share.held += held - self._held
         self._held = held
-        if budget.used > budget.limit and held:
-            out = self.machine.pass_plainly(self._loop.time())
+        if share.held > share.held_limit and held:
+            out = self.machine.pass_plainly(self._share.loop.time())
             if out:
                 self._commit()
                 self._sink.write(out)
-            budget.used -= self._held - self.machine.held
+            share.held -= self._held - self.machine.held
             self._held = self.machine.held
 
     def _commit(self) -> None:
@@ -242,7 +235,7 @@ class Pump:
         elif step.ended:
             self._finish(step)
         else:
-            self._wheel.add(self, machine.due())
+            self._share.wheel.add(self, machine.due())
 
     def _fail(self, failure: Failure) -> None:
         """The attempt came to nothing: end the wait for its head or its body."""
@@ -252,7 +245,7 @@ class Pump:
         if attempt is not None:
             attempt.fail(failure.problem)
             attempt.close()
-        self._wheel.add(self, self.machine.due())
+        self._share.wheel.add(self, self.machine.due())
         _resolve(self._done, failure)
 
     def _finish(self, step: Step) -> None:
@@ -264,11 +257,30 @@ class Pump:
                 sink.finish()
         outcome = self.machine.outcome
         attempt, self._attempt = self._attempt, None
+        if attempt is not None and self._begin_drain(attempt):
+            return
         if attempt is not None:
             attempt.fail((outcome.problem if outcome is not None else None) or _GONE)
             attempt.close()
         self._hold(0)
         _resolve(self._done, None)
+
+    def _begin_drain(self, attempt: Attempt) -> bool:
+        """Read on without the client, where the policy wants it and there is room."""
+        limits = self._limits
+        if limits.client_gone is not ClientGone.DRAIN or self._share.draining >= limits.drain_streams:
+            return False
+        reading = self.machine.drain() if isinstance(self.machine, Machine) else None
+        if reading is None:
+            return False
+        deadline = self._share.loop.time() + limits.drain_cap
+        self._drain = drain = Drain(
+            attempt, *reading, self.machine.trace, self._share, deadline, lambda: _resolve(self._done, None)
+        )
+        self._share.wheel.add(drain, deadline)
+        attempt.attach(drain)
+        attempt.resume()
+        return True
 
 
 def _resolve(future: "asyncio.Future[Failure | None] | None", result: Failure | None) -> None:

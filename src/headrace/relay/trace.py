@@ -33,20 +33,20 @@ class Trace:
         """One event of `size` bytes, received at `now`."""
         number = self.events
         self.events = number + 1
-        if number:
-            gap = now - self.last_at
-            self._buckets[bisect_left(GAP_BOUNDS_S, gap)] += 1
-            if gap > self._shortest_kept:
-                self._keep_gap(gap, number)
-        else:
-            self.first_at = now
-        self.last_at = now
-        if number < FIRST_MARKS:
-            self._first.append((now, size))
-        elif number < FIRST_MARKS + LAST_MARKS:
+        if number >= FIRST_MARKS + LAST_MARKS:
+            self._last[number % LAST_MARKS] = (now, size)
+        elif number >= FIRST_MARKS:
             self._last.append((now, size))
         else:
-            self._last[number % LAST_MARKS] = (now, size)
+            self._first.append((now, size))
+            if not number:
+                self.first_at = self.last_at = now
+                return
+        gap = now - self.last_at
+        self.last_at = now
+        self._buckets[bisect_left(GAP_BOUNDS_S, gap)] += 1
+        if gap > self._shortest_kept:
+            self._keep_gap(gap, number)
 
     def release(self, data: bytes) -> None:
         """`data` goes to the client in this call: counted and hashed."""

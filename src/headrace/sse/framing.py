@@ -30,12 +30,11 @@ class Framer:
     `line_end` is the first line end that the stream showed (None before); `lone_cr` says that it has shown a line end
     of CR
     alone; `bom` that it began with a byte order mark, which is not part of any event; `stray_lf` that the bytes last
-    fed
-    began with the LF of a CR that was handed on before.
+    fed began with the LF of a CR that was handed on before.
     """
 
     __slots__ = (
-        "_after_cr", "_at_line_start", "_bom_part", "_fresh", "_held", "bom", "held", "line_end", "lone_cr",
+        "_after_cr", "_at_line_start", "_bom_part", "_fresh", "_held", "_plain", "bom", "held", "line_end", "lone_cr",
         "stray_lf",
     )  # fmt: skip
 
@@ -49,16 +48,22 @@ class Framer:
         self._at_line_start = True
         self._after_cr = False
         self._fresh = True
+        self._plain = False
         self._bom_part = b""
 
     def feed(self, data: bytes) -> list[bytes]:
         """The events that `data` (not empty) completes, in order, each with its line ends; concatenated they are the
         stream."""
-        if self.line_end == b"\n" and not self._held and not self._after_cr and data[0] != _LF and b"\r" not in data:
-            # The whole of nearly every stream: one read, one event, LF. 0.2 µs instead of 1.5.
-            found = data.find(b"\n\n")
-            if found > 0 and found == len(data) - 2:
-                self.stray_lf = False
+        if self._plain and data[0] != _LF and _CR not in data:
+            # Nearly every read of nearly every stream: one event of one or two lines, LF. Single bytes are looked for,
+            # since memchr is ten times faster than a search for two.
+            last = len(data) - 2
+            line = data.find(b"\n")
+            if line < last and line > 0:
+                before, line = line, data.find(b"\n", line + 1)
+                if line == before + 1:
+                    line = -1
+            if line == last and line > 0 and data[-1] == _LF:
                 return [data]
         return self._scan(data)
 
@@ -107,6 +112,7 @@ class Framer:
             begin = position
             at_line_start = True
         last = data[-1]
+        self._plain = begin == size and last == _LF and self.line_end == b"\n" and not self.stray_lf
         self._after_cr = last == _CR
         self._at_line_start = last in (_LF, _CR)
         if begin < size:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 
 
 class Gate:
@@ -29,7 +30,10 @@ class Gate:
         self._waiting.append(turn)
         entered = False
         try:
-            await asyncio.wait_for(asyncio.shield(turn), wait_s)
+            async with asyncio.timeout(
+                wait_s
+            ):  # not wait_for: in 3.11 it swallows a cancellation that meets the result
+                await turn
             entered = True
         except TimeoutError:
             pass
@@ -51,6 +55,5 @@ class Gate:
         if turn.done() and not turn.cancelled():
             self.leave()  # the place came in the same moment
         else:
-            turn.cancel()
-            if turn in self._waiting:
+            with suppress(ValueError):  # `leave` met it between its cancellation and now, and passed over it
                 self._waiting.remove(turn)

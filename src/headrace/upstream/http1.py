@@ -221,8 +221,9 @@ class Connection(asyncio.Protocol):
         self._transport = transport
         if self._keeper is not None:
             self._keeper.made(self)
-        # 0: each write goes to the kernel at once, and resume_writing means that the kernel has all.
-        transport.set_write_buffer_limits(high=0)
+        # Each write goes to the kernel at once, and resume_writing means that the kernel has all. With high=0 uvloop's
+        # TLS would pause for ever.
+        transport.set_write_buffer_limits(high=1, low=0)
 
     def data_received(self, data: bytes) -> None:
         if not self._expecting:

@@ -4,6 +4,7 @@ It shares no code with the gateway, so that what it finds is evidence.
 """
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from headrace.model.settings import Address
 
 TIMEOUT_S = 10.0
-_END_OF_EVENT = b"\n\n"
+_EVENT = re.compile(rb".*?(?:\r\n\r\n|\n\n)", re.DOTALL)
 
 
 class ClientError(Exception):
@@ -49,8 +50,8 @@ async def ask(
             return await _ask(address, _request(address, path, headers, body), on_arrival)
     except TimeoutError:
         raise ClientError(f"the response did not end within {TIMEOUT_S:g} s") from None
-    except asyncio.IncompleteReadError:
-        raise ClientError("the connection was closed within the response") from None
+    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        raise ClientError("the connection was closed within the response, or its head is too long") from None
     except OSError as error:
         raise ClientError(f"the connection failed: {error.strerror}") from None
     except ValueError as error:
@@ -72,9 +73,10 @@ async def _ask(address: Address, request: bytes, on_arrival: Callable[[Arrival],
         waiting = b""
         async for data in _data(reader, answer):
             at = time.monotonic() - started
-            *events, waiting = (waiting + data).split(_END_OF_EVENT)
-            for event in events:
-                _take(answer, Arrival(at, event + _END_OF_EVENT), on_arrival)
+            waiting += data
+            for event in _EVENT.findall(waiting):
+                _take(answer, Arrival(at, event), on_arrival)
+                waiting = waiting[len(event) :]
         if waiting:
             _take(answer, Arrival(time.monotonic() - started, waiting), on_arrival)
         return answer
@@ -91,7 +93,7 @@ async def _head(reader: asyncio.StreamReader) -> Answer:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     first, *lines = head.rstrip("\r\n").split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    return Answer(int(first.split(" ")[1]), headers)
+    return Answer(int(first.partition(" ")[2][:3]), headers)
 
 
 async def _data(reader: asyncio.StreamReader, answer: Answer) -> AsyncIterator[bytes]:

@@ -14,7 +14,7 @@ from headrace.cli.demo.reading import Reading, Said, Sort
 from headrace.cli.demo.shows import PROMPT, SHOWS, Show
 from headrace.cli.demo.stage import Stage, stage
 from headrace.cli.entry_view import brief, seconds, sections
-from headrace.cli.output import fail
+from headrace.cli.output import fail, printable
 from headrace.cli.output import show as show_sections
 from headrace.cli.signals import stop_signals
 from headrace.journal.reader import find_entry
@@ -33,15 +33,18 @@ class DemoError(Exception):
 
 
 def demo(once: OnceOption = False) -> None:
-    """Show the gateway at work: no configuration, account or network is needed.
+    """Show the gateway at work.
 
-    Simulated upstreams and a gateway run in this process on loopback ports. Each show is checked; the exit code is 1 if
-    one is not as it must be. Without --once the gateway then serves on until Ctrl-C.
+    It needs no configuration, account or network: simulated upstreams and a gateway run in this process on loopback
+    ports. Each show is checked; the exit code is 1 if one is not as it must be. Without --once the gateway then serves
+    on until Ctrl-C.
     """
     try:
         run(_demo(once))
     except DemoError as error:
         fail(str(error))
+    except BrokenPipeError:
+        raise
     except OSError as error:
         fail(f"the demo cannot run here: {error}")
 
@@ -88,7 +91,7 @@ async def _play(playing: Stage, one: Show) -> None:
     entry = await _entry(playing.directory, answer, one)
     typer.echo("")
     show_sections(sections(entry) if one.whole else [brief(entry)])
-    wrong = faults(one, Evidence(answer, tuple(said), entry, playing.upstream.requests[-1].sent))
+    wrong = faults(one, Evidence(answer, tuple(said), entry, playing.sent))
     if wrong:
         raise DemoError("\n".join(f"{one.title}: {fault}" for fault in wrong))
 
@@ -113,7 +116,7 @@ async def _entry(directory: Path, answer: Answer, one: Show) -> Entry:
 
 def arrival_line(arrival: Arrival, said: Said) -> str:
     """`+0.312 s  text       "water "  data: {…`: when it came, what it is, what it says, how it looks on the wire."""
-    wire = " ⏎ ".join(arrival.data.decode("utf-8", errors="replace").split("\n")).removesuffix(" ⏎  ⏎ ")
+    wire = printable(" ⏎ ".join(arrival.data.decode("utf-8", errors="replace").rstrip("\n").split("\n")))
     shown = f"{said.text!r:12}  {wire}" if said.sort is Sort.OUTPUT else wire
     if said.sort is not Sort.ERROR and len(shown) > SHOWN_CHARACTERS:
         shown = f"{shown[:SHOWN_CHARACTERS]}…"

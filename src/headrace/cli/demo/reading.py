@@ -63,7 +63,7 @@ class _Choice(msgspec.Struct):
 
 class _Chunk(msgspec.Struct):
     choices: list[_Choice] = []
-    error: msgspec.Raw | None = None
+    error: dict[str, object] | None = None
 
 
 class ChatReading:

@@ -28,6 +28,11 @@ class Stage:
     upstream: Simulator
 
     @property
+    def sent(self) -> bytes:
+        """The body that the upstream sent last."""
+        return self.upstream.requests[-1].sent if self.upstream.requests else b""
+
+    @property
     def base_url(self) -> str:
         """What a client of the OpenAI API takes."""
         return f"http://{self.address}/v1"

@@ -1,0 +1,5 @@
+"""The shared stand."""
+
+from tests.stand.fixtures import stand
+
+__all__ = ["stand"]

@@ -1,0 +1,485 @@
+"""Which failures go to the next candidate, which to the client, and what the client hears when all have failed."""
+
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from headrace.model.entry import Entry
+from tests.stand.client import End, Reply
+from tests.stand.stand import Stand, until
+from tests.stand.wire import (
+    C0,
+    C1,
+    CHAT,
+    DONE,
+    KEEPALIVE,
+    ROLE_ONLY,
+    TEXT,
+    chat,
+    chunk,
+    error_event,
+    error_in,
+    events,
+    request,
+    texts,
+    without_keepalives,
+)
+
+Fields = Mapping[str, object]
+
+GOOD: Fields = {"events": CHAT}
+COMPLETION: Fields = {"text": "whole", "id": "x", "created": 1}
+
+
+def stalled(after_events: int = 0, **fields: object) -> Fields:
+    """A stream that stops but stays open."""
+    return {"events": CHAT, "cut": {"after_events": after_events, "how": "stall"}, **fields}
+
+
+def cut(how: str, **place: object) -> Fields:
+    """A stream that is cut."""
+    return {"events": CHAT, "cut": {"how": how, **place}}
+
+
+def first(event: str) -> Fields:
+    """A 200 stream whose first event is `event`."""
+    return {"events": [event]}
+
+
+MODEL_UNKNOWN = {"error": {"message": "no such model", "type": "invalid_request_error", "param": None, "code": "model_not_found"}}
+
+# what ch1 does → what the entry says of it
+FAILURES: dict[str, tuple[Fields, str]] = {
+    "closed at the head": ({"refuse": {"when": "body", "how": "fin"}}, "upstream_unreachable"),
+    "reset at the head": ({"refuse": {"when": "body", "how": "rst"}}, "upstream_unreachable"),
+    "head cut, FIN": (cut("fin", head_bytes=25), "upstream_unreachable"),
+    "head cut, RST": (cut("rst", head_bytes=25), "upstream_unreachable"),
+    "reset before the first event": (cut("rst", after_events=0), "upstream_unreachable"),
+    "closed before the first event": (cut("fin", after_events=0), "upstream_unreachable"),
+    "reset in the first event": (cut("rst", after_events=0, extra=40), "upstream_unreachable"),
+    "closed in the first event": (cut("fin", after_events=0, extra=-1), "upstream_unreachable"),
+    "not HTTP": ({"status": 200, "headers": {"content-length": "x"}, "body": "x"}, "upstream_bad_reply"),
+    **{f"status {status}": ({"status": status}, "upstream_error") for status in (401, 402, 403, 500, 502, 503, 520, 529)},
+    **{f"status {status}": ({"status": status}, "upstream_timeout") for status in (408, 504)},
+    "status 429": ({"status": 429}, "upstream_rate_limited"),
+    "status 429 as a stream": (
+        {"status": 429, "content_type": "text/event-stream", "events": [error_event("rate_limit_exceeded")]},
+        "upstream_rate_limited",
+    ),
+    "status 503 as HTML": ({"status": 503, "body": "<html></html>"}, "upstream_error"),
+    "status 500, body reset": ({"status": 500, "cut": {"at_byte": 5, "how": "rst"}}, "upstream_error"),
+    "404 about the model": ({"status": 404, "body": MODEL_UNKNOWN}, "upstream_error"),
+    "redirect": ({"status": 302, "headers": {"location": "http://127.0.0.1:9/"}, "body": "gone"}, "upstream_bad_reply"),
+    "empty 200 stream": ({"events": []}, "upstream_bad_reply"),
+    "only heartbeats": ({"events": [": hello\n\n", "\n", "data: still here\n\n"]}, "upstream_bad_reply"),
+    "empty 200": ({"body": "", "content_type": "application/json"}, "upstream_bad_reply"),
+    "200 HTML": ({"body": "<html></html>", "content_type": "text/html"}, "upstream_bad_reply"),
+    "200 text": ({"body": "busy", "content_type": "text/plain"}, "upstream_bad_reply"),
+    "200 JSON error": ({"body": {"error": {"message": "m", "code": "server_error"}}}, "upstream_error"),
+    "200 JSON error of a limit": ({"body": {"error": {"message": "m", "code": "rate_limit_exceeded"}}}, "upstream_rate_limited"),
+    "JSON error called a stream": (
+        {"body": json.dumps({"error": {"message": "m"}}), "content_type": "text/event-stream"},
+        "upstream_bad_reply",
+    ),
+    "first event an error": (first(error_event("server_error")), "upstream_error"),
+    "first event an overload": (first(error_event(503)), "upstream_error"),
+    "first event a limit": (first(error_event("rate_limit_exceeded")), "upstream_rate_limited"),
+    "first event about the key": (first(error_event("invalid_api_key")), "upstream_error"),
+    "first event a timeout": (first(error_event(408)), "upstream_error"),
+    "first event a text": (first('data: {"error":"overloaded"}\n\n'), "upstream_error"),
+    "heartbeats, then an error": ({"events": [": x\n\n", error_event("server_error")]}, "upstream_error"),
+}  # fmt: skip
+
+
+def failed_over(stand: Stand, model: str, reply: Reply, verdict: str, upstream_body: bytes | None = None) -> Entry:
+    """The client saw ch2 alone; one entry tells of both."""
+    assert reply.status == 200, reply
+    assert reply.end is End.FRAMED
+    entry = stand.entry(model)
+    assert entry.id == reply.id
+    assert [(one.channel, one.verdict) for one in entry.attempts] == [("ch1", verdict), ("ch2", "relay")]
+    assert entry.end == "completed"
+    second = stand.calls(model, stand.ch2)
+    assert len(second) == 1
+    assert reply.body == (upstream_body or second[0].sent)
+    assert [call.credential for call in stand.calls(model)] == ["sk-upstream-1", "sk-upstream-2"]
+    return entry
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_a_failure_before_the_first_event_is_invisible(stand: Stand, name: str) -> None:
+    fields, verdict = FAILURES[name]
+    model = stand.model("pair", fields, GOOD)
+    reply = stand.ask(chat(model, usage=True))
+    failed_over(stand, model, reply, verdict)
+    assert texts(reply.body) == TEXT
+
+
+@pytest.mark.parametrize("pattern", ["refusing", "not-tls"])
+def test_a_channel_that_cannot_be_reached_is_passed_over(stand: Stand, pattern: str) -> None:
+    model = stand.model(pattern, {}, GOOD)
+    reply = stand.ask(chat(model, usage=True))
+    entry = stand.entry(model)
+    assert [(one.channel, one.verdict, one.status) for one in entry.attempts] == [
+        (pattern, "upstream_unreachable", None),
+        ("ch2", "relay", 200),
+    ]
+    assert not entry.attempts[0].maybe_executed
+    assert texts(reply.body) == TEXT
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "verdict"),
+    [
+        ("no head", {"head_delay": 30}, "upstream_timeout"),
+        ("no event", stalled(), "upstream_timeout"),
+        ("half an event", stalled(extra=20), "upstream_timeout"),
+        ("only pings", stalled(heartbeats={"every": 0.05, "form": ": x\n\n"}), "upstream_timeout"),
+    ],
+)
+def test_no_first_event_in_time(stand: Stand, name: str, fields: Fields, verdict: str) -> None:
+    model = stand.model("impatient", fields, GOOD)
+    reply = stand.ask(chat(model, usage=True))
+    entry = failed_over(stand, model, reply, verdict)
+    assert stand.calls(model, stand.ch1)[0].closed_early, "case B053: the silent upstream is let go"
+    assert entry.attempts[0].ended_s >= 0.25
+
+
+def test_a_head_that_is_no_stream_fails_at_once(stand: Stand) -> None:
+    """What the head alone rules out waits for no body."""
+    model = stand.model("pair", stalled(content_type="text/html"), GOOD)
+    entry = failed_over(stand, model, stand.ask(chat(model, usage=True)), "upstream_bad_reply")
+    assert entry.attempts[0].ended_s < 1.0
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"events": [ROLE_ONLY], "cut": {"how": "stall"}},
+        {"events": [ROLE_ONLY, error_event("server_error")]},
+        {"events": [ROLE_ONLY], "cut": {"how": "rst"}},
+    ],
+    ids=["stall", "error", "reset"],
+)
+def test_first_output_holds_the_preamble_back(stand: Stand, fields: Fields) -> None:
+    """Case B054: with `commit: first_output` a failure right behind the preamble is invisible too."""
+    model = stand.model("held", fields, {"events": [ROLE_ONLY, *CHAT]})
+    reply = stand.ask(chat(model, usage=True))
+    assert reply.body.count(ROLE_ONLY.encode()) == 1
+    entry = stand.entry(model)
+    assert [one.channel for one in entry.attempts] == ["ch1", "ch2"]
+    assert texts(reply.body) == TEXT
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"events": [ROLE_ONLY, error_event("server_error")]},
+        {"events": [C0, C1, error_event("server_error")]},
+        {"events": [C0, C1], "cut": {"how": "rst"}},
+        {"events": [C0], "cut": {"how": "rst"}},
+        {"events": [C0], "cut": {"how": "clean"}},
+    ],
+    ids=["preamble and error", "error", "reset", "reset after one", "early end"],
+)
+def test_nothing_is_tried_after_the_first_event(stand: Stand, fields: Fields) -> None:
+    """Case B050."""
+    model = stand.model("often", fields, GOOD)
+    reply = stand.ask(chat(model))
+    assert reply.status == 200
+    said = [event for event in events(reply.body) if b'"error"' not in event]
+    assert [event.decode() for event in said] == [event for event in fields["events"] if '"error"' not in event]  # type: ignore[attr-defined]
+    assert reply.body.count(b'"error"') == 1
+    assert not stand.calls(model, stand.ch2)
+    assert len(stand.entry(model).attempts) == 1
+
+
+# ---- without streaming
+
+REPLY_FAILURES: dict[str, tuple[Fields, str]] = {
+    "reset before the head": ({"refuse": {"when": "body", "how": "rst"}}, "upstream_unreachable"),
+    "status 401": ({"status": 401}, "upstream_error"),
+    "status 500": ({"status": 500}, "upstream_error"),
+    "status 429": ({"status": 429}, "upstream_rate_limited"),
+    "404 about the model": ({"status": 404, "body": MODEL_UNKNOWN}, "upstream_error"),
+    "empty 200": ({"body": "", "content_type": "application/json"}, "upstream_bad_reply"),
+    "200 HTML": ({"body": "<html></html>", "content_type": "text/html"}, "upstream_bad_reply"),
+    "HTML called JSON": ({"body": "<html></html>", "content_type": "application/json"}, "upstream_bad_reply"),
+    "200 JSON error": ({"body": {"error": {"message": "m", "code": "server_error"}}}, "upstream_error"),
+    "an unasked stream": ({"stream": True}, "upstream_bad_reply"),
+}
+
+
+@pytest.mark.parametrize("name", REPLY_FAILURES)
+def test_a_bad_reply_without_streaming_is_replaced(stand: Stand, name: str) -> None:
+    fields, verdict = REPLY_FAILURES[name]
+    model = stand.model("pair", fields, COMPLETION)
+    reply = stand.ask(chat(model, stream=False))
+    failed_over(stand, model, reply, verdict)
+    assert json.loads(reply.body)["choices"][0]["message"]["content"] == "whole"
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "code"),
+    [
+        ({"text": "x", "first_delay": 30}, 504, "upstream_timeout"),
+        ({"text": "x", "cut": {"at_byte": 50, "how": "rst"}}, 502, "upstream_interrupted"),
+        ({"text": "x", "cut": {"at_byte": 50, "how": "stall"}}, 504, "upstream_stalled"),
+    ],
+    ids=["no byte", "reset", "stall"],
+)
+def test_a_reply_that_may_have_been_made_is_not_asked_for_again(
+    stand: Stand, fields: Fields, status: int, code: str
+) -> None:
+    model = stand.model("impatient", fields, COMPLETION)
+    reply = stand.ask(chat(model, stream=False))
+    assert reply.status == status
+    assert error_in(reply.body)["code"] == code
+    assert not stand.calls(model, stand.ch2)
+
+
+@pytest.mark.parametrize("code", ["invalid_request_error", "context_length_exceeded", "model_not_found"])
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_json_error_in_a_200_is_always_replaced(stand: Stand, code: str, stream: bool) -> None:
+    model = stand.model("pair", {"body": {"error": {"message": "m", "code": code}}}, GOOD if stream else COMPLETION)
+    reply = stand.ask(chat(model, stream=stream, usage=stream))
+    assert reply.status == 200
+    assert [one.channel for one in stand.entry(model).attempts] == ["ch1", "ch2"]
+
+
+def test_a_first_event_that_does_not_know_the_model_is_replaced(stand: Stand) -> None:
+    model = stand.model("pair", first(error_event("model_not_found")), GOOD)
+    reply = stand.ask(chat(model, usage=True))
+    assert reply.status == 200
+    assert texts(reply.body) == TEXT
+
+
+def test_a_json_completion_in_place_of_a_stream_passes(stand: Stand) -> None:
+    """Case B049 (c)."""
+    model = stand.model("pair", {**COMPLETION, "stream": False}, GOOD)
+    reply = stand.ask(chat(model))
+    assert (reply.status, reply.header("content-type")) == (200, "application/json")
+    assert reply.body == stand.calls(model)[0].sent
+    entry = stand.entry(model)
+    assert (entry.end, entry.usage_origin, len(entry.attempts)) == ("completed", "upstream", 1)
+    assert (entry.usage.input_total, entry.usage.output_total) == (1, 2)
+
+
+# ---- not tried again
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("status", [400, 404, 405, 409, 413, 415, 422])
+def test_the_clients_own_fault_is_relayed_as_it_came(stand: Stand, status: int, stream: bool) -> None:
+    body = json.dumps({"error": {"message": "yours", "type": "t", "param": "p", "code": "c"}, "extra": 1.0})
+    model = stand.model("often", {"status": status, "body": body, "headers": {"x-should-retry": "false"}}, GOOD)
+    reply = stand.ask(chat(model, stream=stream))
+    assert (reply.status, reply.body.decode()) == (status, body)
+    assert reply.header("x-should-retry") == "false"
+    assert reply.header("content-type") == "application/json"
+    entry = stand.entry(model)
+    assert (entry.end, entry.source, entry.status) == ("refused", "upstream", status)
+    assert len(stand.calls(model)) == 1
+
+
+@pytest.mark.parametrize("body", ["", "<html>no</html>", '["no"]'], ids=["empty", "HTML", "list"])
+def test_a_fault_of_any_form_is_relayed(stand: Stand, body: str) -> None:
+    model = stand.model("often", {"status": 422, "body": body}, GOOD)
+    reply = stand.ask(chat(model))
+    assert (reply.status, reply.body.decode()) == (422, body)
+    assert len(stand.calls(model)) == 1
+
+
+def test_a_first_event_that_is_the_clients_fault_becomes_its_status(stand: Stand) -> None:
+    model = stand.model("often", first(error_event("context_length_exceeded", "too long by 5")), GOOD)
+    reply = stand.ask(chat(model))
+    assert reply.status == 400
+    assert error_in(reply.body)["message"] == "too long by 5"
+    assert not stand.calls(model, stand.ch2)
+
+
+# ---- how often
+
+
+@pytest.mark.parametrize(("pattern", "attempts"), [("one", 1), ("pair", 2), ("often", 3)])
+def test_attempts_are_bounded(stand: Stand, pattern: str, attempts: int) -> None:
+    """Case B057: by max_attempts; with candidates to spare nothing is asked twice, but for one repeat at the end."""
+    failure: Fields = {"status": 503, "headers": {"retry-after-ms": "20"}}
+    model = stand.model(pattern, failure, failure)
+    reply = stand.ask(chat(model))
+    assert reply.status == 502
+    assert [one.channel for one in stand.entry(model).attempts] == ["ch1", "ch2", "ch2"][:attempts]
+    assert len(stand.calls(model)) == attempts
+
+
+@pytest.mark.parametrize("status", [429, 500, 503, 529])
+def test_one_repeat_on_a_single_credential(stand: Stand, status: int) -> None:
+    """Only two of the three attempts that are allowed: the repeat is one."""
+    model = stand.model("twice", {"status": status, "headers": {"retry-after-ms": "20"}})
+    reply = stand.ask(chat(model))
+    assert reply.status == {429: 429, 529: 529}.get(status, 502)
+    assert len(stand.calls(model)) == 2
+
+
+def test_the_repeat_comes_after_a_pause(stand: Stand) -> None:
+    model = stand.model("twice", {"events": CHAT, "sequence": [{"status": 500}, {}]})
+    reply = stand.ask(chat(model, usage=True))
+    assert texts(reply.body) == TEXT
+    first, second = stand.entry(model).attempts
+    assert second.started_s - first.ended_s >= 0.75
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"refuse": {"when": "body", "how": "rst"}},
+        {"body": "<html></html>", "content_type": "text/html"},
+        {"status": 401},
+        {"status": 403},
+        {"status": 429, "headers": {"retry-after": "4"}},
+    ],
+    ids=["lost", "HTML", "401", "403", "a long Retry-After"],
+)
+def test_no_repeat_where_the_same_credential_cannot_do_better(stand: Stand, fields: Fields) -> None:
+    model = stand.model("twice", fields)
+    stand.ask(chat(model))
+    assert len(stand.calls(model)) == 1
+    assert len(stand.entry(model).attempts) == 1
+
+
+def test_a_client_that_leaves_ends_the_trying(stand: Stand) -> None:
+    """Case B057: no further call after it has gone."""
+    model = stand.model("twice", {"status": 503, "headers": {"retry-after-ms": "400"}})
+    with stand.connect() as client:
+        client.send(request(chat(model)))
+        until(lambda: stand.ch1.calls(model), "the first call")
+        client.reset()
+    assert stand.entry(model).end == "client_gone"
+    assert len(stand.calls(model)) == 1
+
+
+# ---- when all have failed
+
+FINALS: dict[str, tuple[str, Fields, Fields, int, str]] = {
+    "all limited": ("pair", {"status": 429}, {"status": 429}, 429, "upstream_rate_limited"),
+    "one limited": ("pair", {"status": 429}, {"status": 500}, 502, "upstream_error"),
+    "one limited, the other way": ("pair", {"status": 500}, {"status": 429}, 502, "upstream_error"),
+    "one timed out": ("impatient", stalled(), {"status": 500}, 504, "upstream_timeout"),
+    "the channel's own key": ("one", {"status": 401}, {}, 502, "upstream_error"),
+    "the channel's own balance": ("one", {"status": 402}, {}, 502, "upstream_error"),
+    "the channel's own rights": ("one", {"status": 403}, {}, 502, "upstream_error"),
+    "its unknown model": ("one", {"status": 404, "body": MODEL_UNKNOWN}, {}, 502, "upstream_error"),
+    "overloaded": ("one", {"status": 529}, {}, 529, "upstream_error"),
+    "HTML": ("one", {"body": "<html></html>", "content_type": "text/html"}, {}, 502, "upstream_bad_reply"),
+    "lost": ("one", {"refuse": {"when": "body", "how": "rst"}}, {}, 502, "upstream_unreachable"),
+    "timed out upstream": ("one", {"status": 504}, {}, 504, "upstream_timeout"),
+    "a first event's limit": ("one", first(error_event("rate_limit_exceeded")), {}, 429, "upstream_rate_limited"),
+    "a first event's status": ("one", first(error_event("server_error")), {}, 500, "upstream_error"),
+    "a first event's overload": ("one", first(error_event("overloaded_error")), {}, 529, "upstream_error"),
+    "a first event's number": ("one", first(error_event(503)), {}, 503, "upstream_error"),
+    "a first event's timeout": ("one", first(error_event("timeout")), {}, 504, "upstream_timeout"),
+    "a first event about our key": ("one", first(error_event("invalid_api_key")), {}, 502, "upstream_error"),
+    "the last was the client's fault": ("pair", {"status": 500}, {"status": 400, "body": {"error": {"code": "c", "message": "yours"}}}, 400, "c"),
+    "failing and no stream": ("pair", {"status": 429}, {"body": "x", "content_type": "text/html"}, 502, "upstream_bad_reply"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FINALS)
+def test_the_answer_when_all_fail(stand: Stand, name: str) -> None:
+    pattern, one, two, status, code = FINALS[name]
+    model = stand.model(pattern, one, two)
+    reply = stand.ask(chat(model))
+    assert (reply.status, error_in(reply.body)["code"]) == (status, code)
+    assert reply.header("content-type") == "application/json"
+    entry = stand.entry(model)
+    assert (entry.id, entry.status, entry.end, entry.source) == (reply.id, status, "refused", "upstream")
+    assert entry.usage_origin == "none"
+    assert entry.wire.released == (len(reply.body) if status == 400 else 0)
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "seconds"),
+    [("7", "20", "7"), ("20", "7", "7"), ("3600", "100", "60"), ("0", "9", "1")],
+    ids=["first", "second", "capped", "at least a second"],
+)
+def test_all_limited_says_the_earliest_recovery(stand: Stand, one: str, two: str, seconds: str) -> None:
+    def limited(wait: str) -> Fields:
+        return {"status": 429, "headers": {"retry-after": wait}}
+
+    model = stand.model("pair", limited(one), limited(two))
+    reply = stand.ask(chat(model))
+    assert (reply.status, reply.header("retry-after")) == (429, seconds)
+    assert reply.header("retry-after-ms") is not None
+    assert reply.header("x-should-retry") is None
+    assert error_in(reply.body)["type"] == "rate_limit_error"
+
+
+# ---- with the head already out
+
+
+def test_early_open_still_fails_over(stand: Stand) -> None:
+    model = stand.model("early", {"status": 500, "head_delay": 0.35}, {"events": CHAT, "first_delay": 0.05})
+    reply = stand.ask(chat(model, usage=True))
+    assert reply.pieces[0].data == KEEPALIVE
+    assert reply.header("content-type") == "text/event-stream; charset=utf-8"
+    assert without_keepalives(reply.body) == "".join(CHAT).encode()
+    entry = stand.entry(model)
+    assert entry.early_open
+    assert [one.verdict for one in entry.attempts] == ["upstream_error", "relay"]
+    assert entry.wire.keepalives >= 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"status": 500, "head_delay": 0.35}, "upstream_error"),
+        ({"status": 429, "head_delay": 0.35}, "upstream_rate_limited"),
+        (stalled(), "upstream_timeout"),
+        ({"events": CHAT, "first_delay": 0.35, "cut": {"how": "fin", "after_events": 0}}, "upstream_unreachable"),
+        ({"events": CHAT, "first_delay": 0.35, "cut": {"how": "rst", "after_events": 0}}, "upstream_unreachable"),
+        ({"events": [error_event("server_error")], "first_delay": 0.35}, "upstream_error"),
+        ({"events": [error_event("context_length_exceeded")], "first_delay": 0.35}, "bad_request"),
+        ({"status": 400, "head_delay": 0.35}, "bad_request"),
+        ({"body": "<html></html>", "content_type": "text/html", "head_delay": 0.35}, "upstream_bad_reply"),
+        ({**COMPLETION, "stream": False, "head_delay": 0.35}, "upstream_bad_reply"),
+    ],
+    ids=["500", "429", "timeout", "lost", "reset", "error", "client's error", "client's fault", "HTML", "JSON"],
+)
+def test_an_early_opened_stream_ends_with_the_error_event(stand: Stand, fields: Fields, code: str) -> None:
+    """The last failure is said in the stream, never in a silent end."""
+    model = stand.model("early-one", fields)
+    reply = stand.ask(chat(model))
+    assert (reply.status, reply.end) == (200, End.FRAMED)
+    error = error_in(without_keepalives(reply.body))
+    assert (error["code"], error["type"], error["param"]) == (code, "server_error", None)
+    assert error["message"]
+    entry = stand.entry(model)
+    assert (entry.end, entry.status, entry.early_open) == ("refused", 200, True)
+    assert DONE.encode() not in reply.body
+
+
+def test_a_late_reply_to_an_early_opened_stream_keeps_the_head_that_was_sent(stand: Stand) -> None:
+    """Upstream headers that come too late are dropped."""
+    late = {"events": CHAT, "head_delay": 0.35, "headers": {"openai-processing-ms": "5"}, "content_type": "text/event-stream"}
+    model = stand.model("early-one", late)
+    reply = stand.ask(chat(model, usage=True))
+    assert reply.header("openai-processing-ms") is None
+    assert reply.header("content-type") == "text/event-stream; charset=utf-8"
+    assert without_keepalives(reply.body) == "".join(CHAT).encode()
+
+
+def test_an_unanswered_stream_is_refused_at_the_limit_for_opening(stand: Stand) -> None:
+    """`open` bounds all attempts together."""
+    model = stand.model("short", {"events": [": x\n\n"], "cut": {"how": "stall"}, "heartbeats": {"every": 0.1}})
+    reply = stand.ask(chat(model))
+    assert reply.status == 504
+    assert stand.entry(model).end == "refused"
+
+
+def test_a_second_choice_is_remembered_as_possibly_executed(stand: Stand) -> None:
+    model = stand.model("pair", {"refuse": {"when": "body", "how": "rst"}}, {"events": [chunk({"content": "x"}), DONE]})
+    stand.ask(chat(model))
+    first, second = stand.entry(model).attempts
+    assert first.maybe_executed
+    assert not second.maybe_executed

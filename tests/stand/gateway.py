@@ -1,0 +1,155 @@
+"""The gateway under test: a worker in a thread of its own, or a real process. Both take a configuration file."""
+
+import asyncio
+import gc
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import uvloop
+
+from headrace.config.draft import load
+from headrace.worker import Worker
+
+SECRET = b"a secret of the stand, 32 bytes."
+START_S = 20.0
+T = TypeVar("T")
+
+
+class GatewayThread:
+    """A worker on its own uvloop loop. When left it must have drained, with no task, fault or report left behind."""
+
+    def __init__(self, config: Path) -> None:
+        self._config = config
+        self._port: Future[int] = Future()
+        self._over: Future[None] = Future()
+        self._drain = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread(target=self._main, name="gateway", daemon=True)
+        self.worker: Worker | None = None
+        self.reports: list[str] = []
+        """What the worker said to the operator."""
+        self.faults: list[str] = []
+        """What reached the loop's exception handler."""
+        self.left: list[str] = []
+        """Tasks that were still there after the drain."""
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._port.result(START_S)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.drain()
+        self.wait()
+        self._thread.join(10)
+        gc.unfreeze()  # a worker freezes what is there when it starts, and that includes the tests
+        gc.set_threshold(700, 10, 10)
+        if error is None:
+            assert not self.faults, self.faults
+            assert not self.left, self.left
+            assert not self.reports, self.reports
+
+    @property
+    def port(self) -> int:
+        return self._port.result(START_S)
+
+    def drain(self) -> None:
+        """Begin to drain, as after SIGTERM."""
+        if self._loop is not None and not self._over.done():
+            self._loop.call_soon_threadsafe(self._drain.set)
+
+    def wait(self, timeout_s: float = 30.0) -> None:
+        """Wait until it has drained."""
+        self._over.result(timeout_s)
+
+    def call(self, function: Callable[[], T]) -> T:
+        """Run `function` in the gateway's loop; its result."""
+
+        async def run() -> T:
+            return function()
+
+        assert self._loop is not None
+        return asyncio.run_coroutine_threadsafe(run(), self._loop).result(10)
+
+    def _main(self) -> None:
+        try:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(self._serve())
+        except BaseException as error:
+            for future in (self._port, self._over):
+                if not future.done():
+                    future.set_exception(error)
+            raise
+        self._over.set_result(None)
+
+    async def _serve(self) -> None:
+        loop = self._loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: self.faults.append(str(context)))
+        loaded = load(self._config).resolve(SECRET)
+        self.worker = worker = Worker(loaded.settings, loaded.catalogue, self.reports.append)
+        await worker.start()
+        self._port.set_result(worker.addresses[0].port)
+        await self._drain.wait()
+        await worker.drain()
+        self.left = [str(task) for task in asyncio.all_tasks() - {asyncio.current_task()}]
+
+
+class GatewayProcess:
+    """`python -m headrace serve`."""
+
+    def __init__(self, config: Path) -> None:
+        self._config = config
+        self._process: subprocess.Popen[str] | None = None
+        self.port = 0
+
+    def __enter__(self) -> Self:
+        self._process = process = subprocess.Popen(
+            [sys.executable, "-m", "headrace", "serve", "--config", str(self._config)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.search(r"listens on http://[\d.]+:(\d+)", line)
+        if found is None:
+            process.kill()
+            raise AssertionError(f"it did not start: {line}{process.communicate()[1]}")
+        self.port = int(found[1])
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        process = self._running
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+    def signal(self, number: int = signal.SIGTERM) -> None:
+        """Send it a signal."""
+        self._running.send_signal(number)
+
+    def exit_code(self, timeout_s: float = 20.0) -> int:
+        """Wait until it has ended."""
+        return self._running.wait(timeout_s)
+
+    @property
+    def _running(self) -> subprocess.Popen[str]:
+        assert self._process is not None
+        return self._process
+
+
+def run(main: Coroutine[Any, Any, None]) -> None:
+    """Run a test on the line's own loop."""
+    uvloop.run(main)

@@ -1,0 +1,170 @@
+"""The test stand: simulated upstreams, a gateway before them, raw clients, and the journal that tells what happened.
+
+    with Stand(folder) as stand:
+        model = stand.model("pair", {"status": 503}, {"text": "hello"})     # ch1, ch2
+        reply = stand.ask(chat(model))
+        entry = stand.entry(model)
+
+When it is left the gateway has drained without a trace of itself, every upstream connection is closed, and the journal holds exactly one
+entry for each exchange that was opened, with equal hashes on both sides.
+"""
+
+import itertools
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from string import Template
+from types import TracebackType
+from typing import Self, TypeVar
+
+from headrace.journal.reader import read_all
+from headrace.model.entry import Entry, Opened, Record
+from headrace.simulator import Recorded
+from headrace.simulator.recorded import End as UpstreamEnd
+from tests.stand.client import Client, Reply
+from tests.stand.gateway import GatewayProcess, GatewayThread
+from tests.stand.settings import CONFIG
+from tests.stand.upstreams import Upstream, Upstreams
+from tests.stand.wire import request
+
+WAIT_S = 10.0
+_numbers = itertools.count(1)
+T = TypeVar("T")
+
+
+def until(found: Callable[[], T | None], what: str = "it", wait_s: float = WAIT_S) -> T:
+    """What `found` returns once that is neither None nor False; asked again and again for `wait_s`."""
+    deadline = time.monotonic() + wait_s
+    while True:
+        value = found()
+        if value is not None and value is not False:
+            return value
+        assert time.monotonic() < deadline, f"{what} never came"
+        time.sleep(0.002)
+
+
+class Stand:
+    """`config`: see `settings`. `process`: a real process in place of a thread."""
+
+    def __init__(self, folder: Path, config: str = CONFIG, *, upstreams: int = 2, process: bool = False) -> None:
+        self.state = folder / "state"
+        self._config = folder / "headrace.yaml"
+        self._text = config
+        self._process = process
+        self._upstreams = Upstreams(upstreams)
+        self._opened = ExitStack()
+        self._read_at = -1
+        self._records: list[Record] = []
+        self.gateway: GatewayThread | GatewayProcess
+
+    def __enter__(self) -> Self:
+        with ExitStack() as opened:
+            upstreams = opened.enter_context(self._upstreams)
+            places = {"STATE": str(self.state)}
+            for number, upstream in enumerate(upstreams, 1):
+                places |= {f"CH{number}": upstream.origin, f"PORT{number}": str(upstream.port)}
+            self._config.write_text(Template(self._text).substitute(places), encoding="utf-8")
+            self._config.chmod(0o600)
+            gateway = GatewayProcess(self._config) if self._process else GatewayThread(self._config)
+            self.gateway = opened.enter_context(gateway)
+            self._opened = opened.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._opened:
+            if error is None and isinstance(self.gateway, GatewayThread):
+                self.gateway.drain()
+                self.gateway.wait()
+                self.audit()
+                for upstream in self._upstreams:
+                    until(lambda one=upstream: one.connections == 0, "the end of every upstream connection")  # type: ignore[misc]
+
+    # ---- where things are
+
+    @property
+    def ch1(self) -> Upstream:
+        return self._upstreams[0]
+
+    @property
+    def ch2(self) -> Upstream:
+        return self._upstreams[1]
+
+    @property
+    def port(self) -> int:
+        return self.gateway.port
+
+    @property
+    def url(self) -> str:
+        """The base URL for an OpenAI SDK."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    # ---- what is played
+
+    def model(self, pattern: str, *scenarios: Mapping[str, object]) -> str:
+        """A fresh name for the pattern `pattern-*`, with what ch1, ch2, … play for it."""
+        name = f"{pattern}-{next(_numbers)}"
+        for upstream, fields in zip(self._upstreams, scenarios, strict=False):
+            upstream.scenario(name, fields)
+        return name
+
+    # ---- asking
+
+    def connect(self, *, receive_buffer: int | None = None) -> Client:
+        """A raw connection."""
+        return Client(self.port, receive_buffer=receive_buffer)
+
+    def ask(self, body: object = b"", **how: object) -> Reply:
+        """One request on a connection of its own, and the whole reply; `how`: see `wire.request`."""
+        with self.connect() as client:
+            client.send(request(body, **how))  # type: ignore[arg-type]  # passed on as they are
+            client.head(method=str(how.get("method", "POST")))
+            return client.rest()
+
+    def send(self, client: Client, body: object, **how: object) -> Reply:
+        """One request on `client`, and the reply's head."""
+        client.send(request(body, **how))  # type: ignore[arg-type]  # passed on as they are
+        return client.head()
+
+    # ---- what happened
+
+    def entry(self, model: str = "", *, id: str = "") -> Entry:
+        """The one entry of an exchange, by its model or its id; waits for it."""
+        return until(lambda: next(iter(self.entries(model, id=id)), None), f"an entry of {model or id}")
+
+    def entries(self, model: str = "", *, id: str = "") -> list[Entry]:
+        """All entries of a model or an id, so far."""
+        found = [one for one in self.records() if isinstance(one, Entry) and (one.id == id or one.model == model != "")]
+        assert max(Counter(one.id for one in found).values(), default=1) == 1, "two entries for one exchange"
+        return found
+
+    def calls(self, model: str, channel: Upstream | None = None) -> list[Recorded]:
+        """What the upstreams (or one) were asked for a model, when they are done with it."""
+
+        def done() -> list[Recorded] | None:
+            records = [call for one in self._upstreams if channel in (None, one) for call in one.calls(model)]
+            return None if any(record.end is UpstreamEnd.OPEN for record in records) else records
+
+        return until(done, "the end of every upstream call")
+
+    def records(self) -> list[Record]:
+        """The journal so far."""
+        size = sum(path.stat().st_size for path in self.state.glob("journal/*/*.segment"))
+        if size != self._read_at:
+            self._records = list(read_all(self.state))
+            self._read_at = size
+        return self._records
+
+    def audit(self) -> None:
+        """One entry for each exchange, and the same bytes on both sides of the gateway."""
+        entries = Counter(record.id for record in self.records() if isinstance(record, Entry))
+        opened = Counter(record.id for record in self.records() if isinstance(record, Opened))
+        assert not [id for id, count in (entries + opened).items() if count > 2 or entries[id] != 1]
+        for record in self.records():
+            if isinstance(record, Entry):
+                assert record.wire.hash_in == record.wire.hash_out, record
+                assert record.wire.released <= record.wire.received, record
+                assert record.kind != "internal", record

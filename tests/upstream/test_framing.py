@@ -1,0 +1,23 @@
+import pytest
+
+from headrace.upstream.framing import Framing, MalformedError, ends_clean, framing_from_headers
+
+
+def test_framing() -> None:
+    assert framing_from_headers([]) is Framing.NONE
+    assert framing_from_headers([(b"content-length", b"1")]) is Framing.COUNTED
+    assert framing_from_headers([(b"x", b"1"), (b"transfer-encoding", b" Chunked ")]) is Framing.CHUNKED
+
+
+@pytest.mark.parametrize("headers", [[(b"transfer-encoding", b"gzip, chunked")], [(b"x", b"a" * 65_536)]])
+def test_refusals(headers: list[tuple[bytes, bytes]]) -> None:
+    with pytest.raises(MalformedError):
+        framing_from_headers(headers)
+
+
+def test_clean_ends() -> None:
+    for tail in (b"0\r\n\r\n", b"\r\n", b"\n", b"x: y\r\n\r\n"):
+        assert ends_clean(Framing.CHUNKED, tail)
+    assert not ends_clean(Framing.CHUNKED, b"0\r\n\r\n\r\n")
+    assert not ends_clean(Framing.NONE, b"HTTP/1.1 204 No\r\n\r\n\r\n")
+    assert ends_clean(Framing.COUNTED, b"anything")
