@@ -29,6 +29,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--pace-ms", type=float, default=20.0, help="between two events of a stream")
     parser.add_argument("--connections", type=int, default=64, help="concurrency of short requests")
     parser.add_argument("--rate", type=float, default=4000.0, help="short requests per second in the part `rate`")
+    parser.add_argument(
+        "--quiet-s", type=float, default=0.0, help="before each turn wait up to this long for other work to pause"
+    )
     parser.add_argument("--json", type=Path, help="write every figure to this file")
     parser.add_argument("--write-docs", action="store_true", help="write table, JSON and plot into docs/reference")
     return parser.parse_args()
@@ -71,7 +74,7 @@ def main() -> None:
     machine = describe_machine()
     print(report.machine_line(machine), flush=True)
     try:
-        outcomes = [run_part(known[name], launchers, _print_round) for name in names]
+        outcomes = [run_part(known[name], launchers, options.quiet_s, _print_round) for name in names]
     except GatewayError as error:
         sys.exit(str(error))
     for outcome in outcomes:

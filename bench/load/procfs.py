@@ -13,6 +13,7 @@ from pathlib import Path
 _CPUCLOCK_SCHED = 2
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 _ESTABLISHED = "01"
+_QUIET_LOOK_S, _QUIET_CORES = 1.0, 0.15
 
 
 def cpu_ns(pid: int) -> int:
@@ -28,6 +29,17 @@ def machine_cpu_s() -> tuple[float, float]:
     fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
     user, nice, system, _idle, _iowait, irq, softirq, steal = (int(field) for field in fields[:8])
     return (user + nice + system + irq + softirq) * _TICK_S, steal * _TICK_S
+
+
+def await_quiet(limit_s: float) -> float:
+    """Wait until the machine has been nearly idle for a moment, at most `limit_s`; seconds waited."""
+    started_s = time.monotonic()
+    while (waited_s := time.monotonic() - started_s) < limit_s:
+        before_s, _ = machine_cpu_s()
+        time.sleep(_QUIET_LOOK_S)
+        if (machine_cpu_s()[0] - before_s) / _QUIET_LOOK_S < _QUIET_CORES:
+            break
+    return waited_s
 
 
 def rss_bytes(pid: int) -> int:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import trustme
 
-from bench.load import measure
+from bench.load import measure, procfs
 from bench.load.gateway import Gateway, Launch, Launcher, Process, start_gateway, start_upstream
 
 DIRECT = "direct"
@@ -69,9 +69,10 @@ class Outcome:
 class Session:
     """What one part has running."""
 
-    def __init__(self, part: Part, directory: Path, stack: ExitStack) -> None:
+    def __init__(self, part: Part, directory: Path, quiet_s: float, stack: ExitStack) -> None:
         self.part = part
         self._directory = directory
+        self._quiet_s = quiet_s
         self._stack = stack
         self._started = 0
         tls = make_certificates(directory) if part.tls else None
@@ -88,6 +89,7 @@ class Session:
 
     def turn(self, gateway: Gateway, number: int) -> Round:
         """One client run against one gateway."""
+        procfs.await_quiet(self._quiet_s)
         pids = [*gateway.pids, self._upstream_process.pid]
         where = ["--port", str(gateway.port), "--pids", ",".join(map(str, pids))]
         launch = Launch([sys.executable, "-m", "bench.load.client", *self.part.client, *where])
@@ -116,10 +118,15 @@ class Session:
         )
 
 
-def run_part(part: Part, launchers: dict[str, Launcher], report: Callable[[Part, Round], None]) -> Outcome:
-    """Run a part; every process it starts has ended when it returns or raises."""
+def run_part(
+    part: Part, launchers: dict[str, Launcher], quiet_s: float, report: Callable[[Part, Round], None]
+) -> Outcome:
+    """Run a part; every process it starts has ended when it returns or raises.
+
+    Before each turn it waits up to `quiet_s` for other work on the machine to pause.
+    """
     with tempfile.TemporaryDirectory(prefix="headrace-bench-") as directory, ExitStack() as stack:
-        session = Session(part, Path(directory), stack)
+        session = Session(part, Path(directory), quiet_s, stack)
         direct = session.turn(Gateway(DIRECT, session.upstream.port, None, [], [], {}), 0) if part.direct else None
         if direct:
             report(part, direct)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from headrace.admission.admit import admit
+from headrace.http.coding import CodingError, decoder
 from headrace.http.rules import content_length, downward, id_headers, identity, stream_head, upstream_request_id
 from headrace.journal.logbook import Logbook
 from headrace.journal.writer import JournalError, Writer
@@ -142,7 +143,7 @@ class Exchange:
             if failure is None:
                 raise AssertionError("an attempt that is over has an outcome or a failure")
             failures.append(failure.problem)
-            if failure.final or _is_clients(failure.problem):
+            if failure.final or (_is_clients(failure.problem) and not self._is_replaceable()):
                 break
         problem = final_problem(failures)
         if pump.machine.outcome is None:
@@ -183,12 +184,20 @@ class Exchange:
                 meter = self._start_meter(call, added_usage)
                 headers = downward(head.headers, candidate.channel.expose_limits)
                 headers += id_headers(self.id, upstream_request_id(head.headers))
-                failure = await self._relay(call, head, headers, meter, pump)
+                try:
+                    failure = await self._relay(call, head, headers, meter, pump)
+                except CodingError as error:
+                    failure = Failure(replace(_BAD_CODING, detail=str(error)))
         finally:
             problem = failure.problem if failure is not None else None
             self._log.attempted(candidate, attempt, started, head, problem, self._word())
             attempt.close()
         return failure
+
+    def _is_replaceable(self) -> bool:
+        """Whether the last reply was not what was asked for: an error in a 200 is worth a second opinion, whoever it
+        blames. A first event that is the client's fault is not."""
+        return self._verdict is not None and self._verdict.advice is Advice.TRY_NEXT
 
     def _word(self) -> str:
         return self._verdict.word if self._verdict is not None else ""
@@ -218,7 +227,8 @@ class Exchange:
             self._verdict = classify(head, b"", asked, time.time(), whole=False, opened=machine.head_sent)
             if self._verdict.as_stream:
                 machine.answered(meter, self._now())
-                return await pump.run(head.status, stream_head(headers), None)
+                inflater = decoder(head.header(b"content-encoding"))
+                return await pump.run(head.status, stream_head(headers), None, inflater)
         reply = machine if isinstance(machine, ReplyMachine) else self._reply_machine()
         fault = head.status >= 400
         reply.answered(
@@ -337,6 +347,9 @@ class Exchange:
 
     def _write_entry(self, outcome: Outcome) -> None:
         meter, machine, sink = self._meter, self._machine, self._request.sink
+        early_open = machine is not None and machine.early_open
+        if early_open:
+            self._log.status = 200  # whatever the upstream said later
         wire = self._trace.wire(self._log.began, sink.hash_out(), meter.unreadable if meter is not None else 0)
         try:
             self._log.close(
@@ -344,7 +357,7 @@ class Exchange:
                 self._call,
                 meter.observer if meter is not None and outcome.end is not End.REFUSED else None,
                 wire,
-                machine.early_open if machine is not None else False,
+                early_open,
                 self._request.head.header(b"x-request-id") or b"",
             )
         except JournalError as error:
@@ -371,6 +384,7 @@ _GOOD = Verdict(Advice.RELAY)
 _INTERNAL = Problem(
     Kind.INTERNAL, "The gateway failed. Try again; if it happens again, tell the operator the request id."
 )
+_BAD_CODING = Problem(Kind.UPSTREAM_BAD_REPLY, "The upstream answered with an encoding that was not asked for.")
 _SHUTDOWN = Problem(Kind.STOPPED, "The gateway is shutting down and ended this request.")
 _NO_JOURNAL = Problem(Kind.OVERLOADED, "The gateway cannot write its journal now. Try again later.", retry_after_s=5.0)
 

@@ -83,11 +83,6 @@ def test_a_bad_request_is_refused(body: bytes, message: str) -> None:
         chat.read_request(body)
 
 
-def test_an_envelope_is_read_from_any_body() -> None:
-    assert chat.read_envelope(b'{"model":"m","stream":true,"messages":"odd"}') == Asked("m", stream=True)
-    assert chat.read_envelope(b"\xff") == Asked("")
-
-
 def test_the_order_is_role_deltas_finish() -> None:
     chunks = spelled()
     assert deltas(chunks) == [

@@ -1,6 +1,6 @@
 import pytest
 
-from headrace.simulator.request import Request, text_of
+from headrace.simulator.request import Request, model_and_stream, text_of
 
 
 def request(**headers: str) -> Request:
@@ -32,3 +32,8 @@ def test_the_text_of_a_content() -> None:
     assert text_of("a") == "a"
     assert text_of([{"type": "text", "text": "a"}, {"type": "image_url"}, 5, {"text": 7}, {"text": "b"}]) == "ab"
     assert text_of(None) == ""
+
+
+def test_an_envelope_is_read_from_any_body() -> None:
+    assert model_and_stream(b'{"model":"m","stream":true,"messages":"odd"}') == ("m", True)
+    assert model_and_stream(b"\xff") == ("", False)

@@ -2,11 +2,12 @@ import json
 
 import pytest
 
+from headrace.simulator.composition import wants_keep_alive
 from headrace.simulator.fields import ScriptError
 from headrace.simulator.recorded import Recorded
 from headrace.simulator.reply import Reply
 from headrace.simulator.request import Request
-from headrace.simulator.responder import Responder, wants_keep_alive
+from headrace.simulator.responder import Responder
 from headrace.simulator.scenario import Refuse
 from headrace.simulator.script import Script
 

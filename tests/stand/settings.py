@@ -52,11 +52,11 @@ models:
   refusing-*: {routes: [{channel: refusing}, {channel: ch2}]}
   not-tls-*: {routes: [{channel: not-tls}, {channel: ch2}]}
   # limits of their own
-  impatient-*: {routes: [{channel: ch1}, {channel: ch2}], max_attempts: 2, first_event: 250ms, stall: 400ms, stall_with_pings: 1s, reply: 400ms}
+  impatient-*: {routes: [{channel: ch1}, {channel: ch2}], max_attempts: 2, first_event: 250ms, open: 1s, stall: 400ms, stall_with_pings: 1s, reply: 400ms}
   held-*: {routes: [{channel: ch1}, {channel: ch2}], max_attempts: 2, commit: first_output, stall: 400ms}
   early-*: {routes: [{channel: ch1}, {channel: ch2}], max_attempts: 2, early_open: 100ms, early_open_cold: 200ms, first_event: 500ms}
   early-one-*: {routes: [{channel: ch1}], max_attempts: 1, early_open: 100ms, early_open_cold: 200ms, first_event: 500ms}
-  short-*: {routes: [{channel: ch1}], total: 500ms, open: 500ms, reply: 500ms, first_event: 500ms, stall: 400ms, stall_with_pings: 400ms}
+  short-*: {routes: [{channel: ch1}], total: 900ms, open: 500ms, reply: 500ms, first_event: 500ms, stall: 400ms, stall_with_pings: 400ms}
   estimate-*: {routes: [{channel: estimating}], max_attempts: 1}
   # listed; one of them is not offered through chat
   exact: {routes: [{channel: ch1}]}

@@ -34,15 +34,13 @@ _numbers = itertools.count(1)
 T = TypeVar("T")
 
 
-def until(found: Callable[[], T | None], what: str = "it", wait_s: float = WAIT_S) -> T:
-    """What `found` returns once that is neither None nor False; asked again and again for `wait_s`."""
+def until(found: Callable[[], T], what: str = "it", wait_s: float = WAIT_S) -> T:
+    """What `found` returns once that is true in a condition; asked again and again for `wait_s`."""
     deadline = time.monotonic() + wait_s
-    while True:
-        value = found()
-        if value is not None and value is not False:
-            return value
+    while not (value := found()):
         assert time.monotonic() < deadline, f"{what} never came"
         time.sleep(0.002)
+    return value
 
 
 class Stand:
@@ -133,7 +131,7 @@ class Stand:
 
     def entry(self, model: str = "", *, id: str = "") -> Entry:
         """The one entry of an exchange, by its model or its id; waits for it."""
-        return until(lambda: next(iter(self.entries(model, id=id)), None), f"an entry of {model or id}")
+        return until(lambda: self.entries(model, id=id), f"an entry of {model or id}")[-1]
 
     def entries(self, model: str = "", *, id: str = "") -> list[Entry]:
         """All entries of a model or an id, so far."""
@@ -144,11 +142,11 @@ class Stand:
     def calls(self, model: str, channel: Upstream | None = None) -> list[Recorded]:
         """What the upstreams (or one) were asked for a model, when they are done with it."""
 
-        def done() -> list[Recorded] | None:
-            records = [call for one in self._upstreams if channel in (None, one) for call in one.calls(model)]
-            return None if any(record.end is UpstreamEnd.OPEN for record in records) else records
+        def so_far() -> list[Recorded]:
+            return [call for one in self._upstreams if channel in (None, one) for call in one.calls(model)]
 
-        return until(done, "the end of every upstream call")
+        until(lambda: all(call.end is not UpstreamEnd.OPEN for call in so_far()), "the end of every upstream call")
+        return so_far()
 
     def records(self) -> list[Record]:
         """The journal so far."""

@@ -8,12 +8,14 @@ all in that call. No await, task, queue or timer per event. The exchange awaits 
 import asyncio
 from collections.abc import Callable
 
+from headrace.http.coding import Inflater
 from headrace.model.headers import Headers
 from headrace.model.outcome import End, Outcome
 from headrace.model.ports import Attempt, Sink
 from headrace.model.problem import Kind, Problem
 from headrace.model.settings import ClientGone, StreamSettings
 from headrace.model.wire import BodyEnd
+from headrace.relay.decoding import Decoding
 from headrace.relay.drain import Drain
 from headrace.relay.machine import Machine
 from headrace.relay.reply import ReplyMachine
@@ -91,7 +93,9 @@ class Pump:
         self._attempt = None
         self.machine.rest()
 
-    async def run(self, status: int, headers: Headers, length: int | None) -> Failure | None:
+    async def run(
+        self, status: int, headers: Headers, length: int | None, inflater: Inflater | None = None
+    ) -> Failure | None:
         """Relay the attempt's body under this head until it ended (None; see the machine's outcome) or came to
         nothing."""
         attempt = self._attempt
@@ -100,7 +104,7 @@ class Pump:
         self._status, self._headers, self._length = status, headers, length
         self._done = done = self._share.loop.create_future()
         self._act()
-        attempt.attach(self)
+        attempt.attach(self if inflater is None else Decoding(self, inflater))
         failure: Failure | None = await done
         return failure
 

@@ -54,11 +54,6 @@ class _Request(msgspec.Struct):
     n: int | None = None
 
 
-class _Envelope(msgspec.Struct):
-    model: str = ""
-    stream: bool | None = None
-
-
 def read_request(body: bytes) -> Asked:
     """What a POST …/chat/completions asks for; raises RequestError."""
     request = body_as(_Request, body)
@@ -80,13 +75,8 @@ def read_request(body: bytes) -> Asked:
     )
 
 
-def read_envelope(body: bytes) -> Asked:
-    """`model` and `stream` of a body of any protocol; what cannot be read is left out."""
-    try:
-        request = body_as(_Envelope, body)
-    except RequestError:
-        return Asked(model="")
-    return Asked(model=request.model, stream=bool(request.stream))
+def id_from(letters: str) -> str:
+    return f"chatcmpl-{letters}"
 
 
 def events(answer: Answer, scenario: Scenario) -> Iterator[Event]:

@@ -9,6 +9,7 @@ from typing import Self
 
 import msgspec
 
+from headrace.simulator.composition import plain_reply
 from headrace.simulator.connection import CONTROL, Connection
 from headrace.simulator.errors import error_json
 from headrace.simulator.fields import Place, ScriptError
@@ -17,7 +18,7 @@ from headrace.simulator.recorded import Recorded
 from headrace.simulator.recorder import Recorder, Recording
 from headrace.simulator.reply import Reply
 from headrace.simulator.request import Request
-from headrace.simulator.responder import Responder, plain_reply
+from headrace.simulator.responder import Responder
 from headrace.simulator.scenario import ErrorSpec, Refuse, Scenario
 from headrace.simulator.script import Script
 

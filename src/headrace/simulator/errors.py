@@ -16,6 +16,16 @@ class ErrorBody(msgspec.Struct):
     error: ErrorObject
 
 
+class Refused(Exception):  # noqa: N818  (an outcome of routing, not an error of the program)
+    """A request that gets an error reply before any scenario plays."""
+
+    def __init__(self, status: int, body: bytes, allow: str = "") -> None:
+        super().__init__(status)
+        self.status = status
+        self.body = body
+        self.allow = allow
+
+
 # status → (message, type, code)
 _BY_STATUS: dict[int, tuple[str, str, str | None]] = {
     400: ("Invalid request.", "invalid_request_error", None),

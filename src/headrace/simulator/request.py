@@ -49,6 +49,11 @@ class Request:
         return self.header("x-api-key") or self.header("x-goog-api-key")
 
 
+class _Envelope(msgspec.Struct):
+    model: str = ""
+    stream: bool | None = None
+
+
 def body_as(kind: type[T], body: bytes) -> T:
     """The body as a msgspec struct; unknown members are ignored. Raises RequestError."""
     try:
@@ -58,6 +63,15 @@ def body_as(kind: type[T], body: bytes) -> T:
     except (msgspec.DecodeError, RecursionError):
         # Lone surrogates are real traffic, and msgspec refuses them.
         return _leniently(kind, body)
+
+
+def model_and_stream(body: bytes) -> tuple[str, bool]:
+    """`model` and `stream` of a body of any protocol; "" and False where they cannot be read."""
+    try:
+        envelope = body_as(_Envelope, body)
+    except RequestError:
+        return "", False
+    return envelope.model, bool(envelope.stream)
 
 
 def text_of(content: object) -> str:

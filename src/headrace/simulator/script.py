@@ -6,6 +6,7 @@ Order: `x-simulate` header, path prefix (longest first), exact model, scenario o
 
 import contextlib
 import fnmatch
+import hashlib
 import json
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
@@ -82,7 +83,9 @@ class Script:
         if len(value) > MAX_INLINE:
             raise ScriptError(f"{HEADER}: {len(value)} characters; at most {MAX_INLINE}")
         place = Place(HEADER)
-        return scenario_from_fields(_inline(value, place), place, "inline")
+        # Its sequence is counted by its text, which a client's retries repeat.
+        name = f"inline-{hashlib.sha256(value.encode()).hexdigest()[:8]}"
+        return scenario_from_fields(_inline(value, place), place, name)
 
     @property
     def model_ids(self) -> tuple[str, ...]:

@@ -24,20 +24,21 @@ class MalformedError(Exception):
 
 
 def framing_from_headers(headers: Headers) -> Framing:
-    """The framing. Raises MalformedError for a transfer encoding that we cannot undo, and for too large a head."""
+    """The framing. Raises MalformedError for a transfer encoding that we cannot undo."""
     framing = Framing.NONE
-    size = 0  # as on the wire, with the colon, the blank and the line end
     for name, value in headers:
-        size += len(name) + len(value) + 4
         if name == b"transfer-encoding":
             if value.strip().lower() != b"chunked":
                 raise MalformedError("a transfer encoding other than chunked")
             framing = Framing.CHUNKED
         elif name == b"content-length":
             framing = Framing.COUNTED
-    if size > MAX_HEAD:
-        raise MalformedError("the reply's head is too large")
     return framing
+
+
+def wire_size(headers: Headers) -> int:
+    """Bytes that header lines take, with colon, blank and line end."""
+    return sum(len(name) + len(value) + 4 for name, value in headers)
 
 
 def ends_clean(framing: Framing, data: bytes) -> bool:

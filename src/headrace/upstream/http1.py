@@ -22,7 +22,15 @@ from headrace.model.headers import Headers
 from headrace.model.ports import BodyReceiver
 from headrace.model.request import ReplyHead
 from headrace.model.wire import BodyEnd
-from headrace.upstream.framing import MAX_FIELDS, MAX_HEAD, Framing, MalformedError, ends_clean, framing_from_headers
+from headrace.upstream.framing import (
+    MAX_FIELDS,
+    MAX_HEAD,
+    Framing,
+    MalformedError,
+    ends_clean,
+    framing_from_headers,
+    wire_size,
+)
 from headrace.upstream.gate import Gate
 from headrace.upstream.kernel import sample
 from headrace.upstream.roles import Holder, Loss, Origin
@@ -32,7 +40,7 @@ ONE_WRITE = 64 * 1024
 SLICE = 256 * 1024
 """A larger one goes up in slices of this size, each when the kernel has taken the one before."""
 EARLY_LIMIT = 256 * 1024
-"""Body bytes kept before `attach`; past it reading pauses until then."""
+"""Bytes of a reply kept before `attach`; past it reading pauses until then."""
 
 
 class Keeper(Protocol):
@@ -59,7 +67,6 @@ class Connection(asyncio.Protocol):
         "_acked",
         "_complete",
         "_early",
-        "_early_size",
         "_end",
         "_ended",
         "_expecting",
@@ -117,7 +124,6 @@ class Connection(asyncio.Protocol):
         self._ended: BodyEnd | None = None
         self._turn = True
         self._early: list[bytes] | None = None
-        self._early_size = 0
         self._receiver: BodyReceiver | None = None
         self._push: Callable[[bytes], object] = _ignore
         self._end: Callable[[BodyEnd], None] | None = None
@@ -133,9 +139,8 @@ class Connection(asyncio.Protocol):
         """Whether the kernel still holds it for open; remembers what is acknowledged so far. Before each `send`."""
         if self._sock is None or self.closed:
             return False
-        seen = sample(self._sock)
-        self._acked = seen.acked
-        return seen.established
+        established, self._acked = sample(self._sock)
+        return established
 
     def send(self, holder: Holder, head: bytes, body: Sequence[bytes | memoryview], *, head_only: bool = False) -> None:
         """Send one request; its reply goes to `holder`. `head_only`: a HEAD request, whose reply has no body."""
@@ -168,7 +173,7 @@ class Connection(asyncio.Protocol):
             if self._receiver is not receiver:
                 return
             push(data)
-        if self._early_size > EARLY_LIMIT:
+        if self._fed > EARLY_LIMIT:
             self.resume()
         if self._ended is not None and self._receiver is receiver:
             self._deliver_end(self._ended)
@@ -230,6 +235,8 @@ class Connection(asyncio.Protocol):
             self._reusable = False
             self.close()
             return
+        if self._turn:
+            self._fed += len(data)
         try:
             self._feed(data)  # type: ignore[misc]  # there is a parser while a reply is expected
         except HttpParserError as error:
@@ -281,16 +288,9 @@ class Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         headers = self._headers
-        if headers is None or len(headers) >= MAX_FIELDS:
-            self._odd_field()
-            return
+        if headers is None:
+            return  # a trailer
         headers.append((name.lower(), value))
-
-    def _odd_field(self) -> None:
-        """A trailer is dropped; a field too many ends the reply."""
-        self._fed += 1
-        if self._headers is not None or self._fed > MAX_HEAD:
-            raise MalformedError("too many header fields")
 
     def on_headers_complete(self) -> None:
         parser, headers, holder = self._parser, self._headers, self._holder
@@ -302,6 +302,8 @@ class Connection(asyncio.Protocol):
                 raise MalformedError("101 that was not asked for")
             headers.clear()
             return
+        if len(headers) > MAX_FIELDS or (self._fed > MAX_HEAD and wire_size(headers) > MAX_HEAD):
+            raise MalformedError("the reply's head is too large")
         self._framing = framing_from_headers(headers)
         self._headers = None
         self._reusable = parser.should_keep_alive() and not self._head_only
@@ -334,13 +336,10 @@ class Connection(asyncio.Protocol):
                 self.close()
             self._deliver_end(BodyEnd.FRAMED)
         elif self._headers is not None:
-            self._fed += len(data)
             if self._fed > MAX_HEAD:
                 self._lose("the reply's head is too large", malformed=True)
-        elif self._early is not None:
-            self._early_size += len(data)
-            if self._early_size > EARLY_LIMIT:
-                self.pause()
+        elif self._early is not None and self._fed > EARLY_LIMIT:
+            self.pause()
 
     def _stop_parsing(self, error: HttpParserError) -> None:
         """The reply is malformed, or carries surplus bytes, or the receiver failed."""
@@ -356,7 +355,7 @@ class Connection(asyncio.Protocol):
     def _lose(self, detail: str, *, eof: bool = False, clean: bool = False, malformed: bool = False) -> None:
         """The reply ends here, before its framing's end."""
         holder = self._holder
-        untouched = eof and self._acked >= 0 and self._sock is not None and sample(self._sock).acked == self._acked
+        untouched = eof and self._acked >= 0 and self._sock is not None and sample(self._sock)[1] == self._acked
         self.close()
         if self._headers is None:
             natural = clean and self._framing is Framing.NONE

@@ -24,7 +24,7 @@ class Pool:
     def __init__(self, tls: Tls = Tls.AIOFASTNET) -> None:
         self._connector = Connector(tls)
         # A dict keeps order and removes from anywhere in constant time: oldest first.
-        self._idle: dict[Origin, dict[Connection, None]] = {}
+        self._idle: dict[tuple[str, str, int, str], dict[Connection, None]] = {}
         self._gates: dict[str, Gate] = {}
         self._open = 0
         self._sweeper: asyncio.TimerHandle | None = None
@@ -44,7 +44,7 @@ class Pool:
     def take(self, channel: Channel) -> Connection | None:
         """An idle connection that the kernel holds for open, or None: then `open` one. Never waits."""
         base = channel.base_url
-        idle = self._idle.get(Origin(base.scheme, base.host, base.port, channel.ca))
+        idle = self._idle.get((base.scheme, base.host, base.port, channel.ca))
         if not idle:
             return None
         gate = None

@@ -1,7 +1,6 @@
 """`headrace demo`: plays the shows, prints what arrives and when, checks each, and then serves on."""
 
 import asyncio
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -54,17 +53,18 @@ async def _demo(once: bool) -> None:
         async with stage(SHOWS, _report) as playing:
             acting = asyncio.ensure_future(_play_all(playing))
             stopping = asyncio.ensure_future(stop.wait())
-            await asyncio.wait((acting, stopping), return_when=asyncio.FIRST_COMPLETED)
-            if not acting.done():
+            try:
+                await asyncio.wait((acting, stopping), return_when=asyncio.FIRST_COMPLETED)
+                if not acting.done():
+                    raise DemoError("stopped before the last show")
+                acting.result()
+                if not once:
+                    _invite(playing)
+                    await stopping
+            finally:
                 acting.cancel()
-                with suppress(asyncio.CancelledError):
-                    await acting
-                raise DemoError("stopped before the last show")
-            acting.result()
-            if not once:
-                _invite(playing)
-                await stopping
-            stopping.cancel()
+                stopping.cancel()
+                await asyncio.gather(acting, stopping, return_exceptions=True)
 
 
 async def _play_all(playing: Stage) -> None:

@@ -1,0 +1,30 @@
+"""Stands between a connection and the pump where an upstream compressed its stream though it was asked not to."""
+
+from headrace.http.coding import CodingError, Inflater
+from headrace.model.ports import BodyReceiver
+from headrace.model.wire import BodyEnd
+
+
+class Decoding:
+    """Passes the decoded body on (`model.ports.BodyReceiver`). Bytes that cannot be decoded are a cut."""
+
+    __slots__ = ("_inflater", "_receiver")
+
+    def __init__(self, receiver: BodyReceiver, inflater: Inflater) -> None:
+        self._receiver: BodyReceiver | None = receiver
+        self._inflater = inflater
+
+    def body(self, data: bytes) -> None:
+        """Encoded bytes."""
+        try:
+            for piece in self._inflater.feed(data):
+                if self._receiver is not None:
+                    self._receiver.body(piece)
+        except CodingError:
+            self.body_end(BodyEnd.CUT)
+
+    def body_end(self, end: BodyEnd) -> None:
+        """The body is over; once."""
+        receiver, self._receiver = self._receiver, None
+        if receiver is not None:
+            receiver.body_end(end)

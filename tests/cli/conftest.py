@@ -1,0 +1,42 @@
+"""An upstream for the commands, and entries without a gateway."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from headrace.journal.writer import Writer
+from headrace.model.entry import Record
+from headrace.simulator import SimulatorThread
+
+SCRIPT = {
+    "scenarios": {
+        "quick": {"text": "one two three"},
+        "paced": {"text": "one two three four five six", "gap": 0.1},
+        "hold": {"text": "one two three", "cut": {"after_events": 2, "how": "stall"}},
+    }
+}
+
+
+@pytest.fixture(scope="session")
+def upstream() -> Iterator[SimulatorThread]:
+    with SimulatorThread(SCRIPT) as simulator:
+        yield simulator
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Callable[..., Path]:
+    """Writes records as a worker would; returns the state directory."""
+
+    async def write(directory: Path, records: tuple[Record, ...]) -> None:
+        writer = Writer(directory, "0000", asyncio.get_running_loop())
+        for record in records:
+            writer.append(record)
+        writer.close()
+
+    def written(*records: Record) -> Path:
+        asyncio.run(write(tmp_path / "state", records))
+        return tmp_path / "state"
+
+    return written

@@ -1,0 +1,92 @@
+"""The root command, and the page that documents it."""
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import headrace
+from headrace.cli.app import app
+from tests.cli import process
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
+COMMANDS = ["check", "demo", "explain", "serve", "simulate"]
+
+
+def root() -> click.Group:
+    command = typer.main.get_command(app)
+    assert isinstance(command, click.Group)
+    return command
+
+
+def parts() -> dict[str, str]:
+    """The page's parts by heading."""
+    headings = re.split(r"^## (.+)$", PAGE, flags=re.MULTILINE)
+    return dict(zip(headings[1::2], headings[2::2], strict=True))
+
+
+def test_it_runs_as_a_module(tmp_path: Path) -> None:
+    result = process.run("--version", folder=tmp_path)
+    assert (result.returncode, result.stdout) == (0, f"headrace {headrace.__version__}\n")
+
+
+def test_an_output_of_another_encoding_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "水.yaml").write_text("server: 1\n")
+    result = process.run("check", "--config", "水.yaml", folder=tmp_path, PYTHONIOENCODING="ascii:strict")
+    assert result.returncode == 2
+    assert result.stderr.startswith("\\u6c34.yaml:1: ")
+
+
+def test_the_commands() -> None:
+    assert sorted(root().commands) == COMMANDS
+
+
+@pytest.mark.parametrize("arguments", [[], ["bogus"], ["--bogus"], ["serve", "extra"], ["serve", "--config"]])
+def test_bad_usage_is_2(arguments: list[str]) -> None:
+    assert CliRunner().invoke(app, arguments).exit_code == 2
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_is_plain_and_whole(name: str) -> None:
+    result = CliRunner().invoke(app, [name, "--help"], terminal_width=200)
+    assert result.exit_code == 0
+    for parameter in root().commands[name].params:
+        assert isinstance(parameter, click.Option | click.Argument)
+        help_text = getattr(parameter, "help", None)
+        assert help_text, f"{parameter.name} has no help"
+        assert help_text.endswith((".", "]")), f"{parameter.name}: {help_text}"
+
+
+def test_short_help_is_not_cut() -> None:
+    listing = CliRunner().invoke(app, ["--help"]).stdout
+    assert "..." not in listing
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_option_stands_in_the_page(name: str) -> None:
+    part = parts()[f"headrace {name}"]
+    rows = re.findall(r"^\| (.+?) \| (.+?) \| (.+?) \|$", part, re.MULTILINE)[2:]
+    documented = {tuple(re.findall(r"`([^` ]+)[^`]*`", names)): (default, meaning) for names, default, meaning in rows}
+    expected = {}
+    for parameter in root().commands[name].params:
+        names = tuple(parameter.opts) if isinstance(parameter, click.Option) else (parameter.human_readable_name,)
+        default = "none" if parameter.default in (None, False) else f"`{parameter.default}`"
+        help_text = str(getattr(parameter, "help", ""))
+        if "[default: " in help_text:
+            help_text, _, shown = help_text.removesuffix("]").partition(" [default: ")
+            default = f"`{shown}`"
+        expected[names] = ("required" if parameter.required else default, help_text)
+    assert documented == expected
+
+
+def test_the_page_has_a_part_for_each_command_and_no_other() -> None:
+    assert [name for name in parts() if name.startswith("headrace ")] == [f"headrace {name}" for name in root().commands]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_page_names_the_exit_codes(name: str) -> None:
+    assert re.search(r"^Exit code: 0 .*2 ", parts()[f"headrace {name}"], re.MULTILINE)
+    assert "`--version`" in PAGE

@@ -1,0 +1,247 @@
+"""What an entry reads like."""
+
+import msgspec
+import pytest
+
+from headrace.cli.entry_view import (
+    BAR_CELLS,
+    SHOWN_INSERTIONS,
+    brief,
+    end_words,
+    hash_words,
+    seconds,
+    sections,
+    usage_words,
+)
+from headrace.cli.output import Section
+from headrace.model.entry import AttemptLine, Entry, Wire
+from headrace.model.outcome import End
+from headrace.model.usage import Usage
+from headrace.relay.trace import GAP_BOUNDS_S
+from tests.cli.entries import DIGEST, OTHER_DIGEST, PLAIN
+
+
+def of(entry: Entry) -> dict[str, Section]:
+    """The sections by title."""
+    return {section.title: section for section in sections(entry)}
+
+
+def facts(entry: Entry, title: str) -> dict[str, str]:
+    """A section's facts by name."""
+    return {row[0]: row[1] for row in of(entry)[title].rows}
+
+
+def changed(**fields: object) -> Entry:
+    return msgspec.structs.replace(PLAIN, **fields)
+
+
+def wire(**fields: object) -> Entry:
+    return changed(wire=msgspec.structs.replace(PLAIN.wire, **fields))
+
+
+def test_sections_stand_in_the_order_of_the_course() -> None:
+    assert list(of(PLAIN)) == [
+        "exchange hr_0001",
+        "attempts",
+        "end",
+        "usage",
+        "wire",
+        "gaps between events",
+        "longest gaps",
+        "inserted into the delivered body",
+    ]
+
+
+def test_what_was_asked() -> None:
+    assert facts(PLAIN, "exchange hr_0001") == {
+        "at": "2027-01-15 08:00:00.250+00:00",
+        "protocol": "chat (chat.completions)",
+        "model": "gpt",
+        "stream": "yes",
+        "key": "dev",
+    }
+    other = facts(changed(owner="team", model="", stream=False, client_request_id="c-1"), "exchange hr_0001")
+    assert other["key"] == "dev of team"
+    assert other["model"] == "none"
+    assert other["stream"] == "no"
+    assert other["client's request id"] == "c-1"
+
+
+def test_every_attempt_has_its_verdict_and_times() -> None:
+    first, second = of(PLAIN)["attempts"].rows
+    assert first == ("1", "east", "main", "gpt", "0.001 s", "0.101 s", "503", "upstream_error", "status 503 overloaded")
+    assert second == ("2", "west", "main", "gpt-x", "0.101 s", "1.500 s", "200", "relay", "connection reused; req_1")
+
+
+def test_an_attempt_without_an_answer() -> None:
+    lost = AttemptLine(
+        channel="a", credential="b", upstream_model="m", started_s=0.0, ended_s=1.0, replayed=True, maybe_executed=True
+    )
+    (row,) = of(changed(attempts=(lost,)))["attempts"].rows
+    assert row[6:] == ("none", "none", "replayed on a new connection; may have been executed")
+
+
+def test_a_request_that_went_nowhere_has_no_attempts_and_no_gaps() -> None:
+    refused = changed(attempts=(), wire=Wire(), usage=Usage(), usage_origin="none", status=404)
+    assert list(of(refused)) == ["exchange hr_0001", "end", "usage", "wire"]
+    assert facts(refused, "wire")["first event"] == "none"
+    assert facts(refused, "wire")["hashes"] == "nothing of the upstream's was released"
+
+
+def test_the_end_says_why_and_whose_fault() -> None:
+    entry = changed(
+        end="interrupted", reason="upstream was cut", kind="upstream_interrupted", source="upstream", detail="reset",
+        early_open=True, finish_reasons=("",), served_model="",
+    )  # fmt: skip
+    assert facts(entry, "end") == {
+        "end": "interrupted",
+        "why": "upstream was cut",
+        "kind": "upstream_interrupted",
+        "fault": "the upstream's",
+        "detail": "reset",
+        "status": "200",
+        "early open": "yes: the head was sent before the first event",
+        "duration": "1.500 s",
+    }
+
+
+def test_a_good_end_is_nobodys_fault() -> None:
+    end = facts(PLAIN, "end")
+    assert (end["fault"], end["served model"], end["finish reasons"]) == ("nobody's", "gpt-2027", "stop")
+    assert facts(changed(reason="", status=None), "end")["why"] == "not said"
+    assert facts(changed(status=None), "end")["status"] == "none was sent"
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({}, "completed: stop"),
+        ({"reason": ""}, "completed"),
+        ({"end": "stalled", "reason": "stalled"}, "stalled"),
+        ({"end": "refused", "reason": "draining", "kind": "draining", "source": "gateway"},
+         "refused: draining, the gateway's fault"),
+        ({"end": "interrupted", "reason": "cut", "kind": "upstream_interrupted", "source": "upstream"},
+         "interrupted: cut (upstream_interrupted), the upstream's fault"),
+        ({"end": "refused", "reason": "bad_request", "kind": "bad_request", "source": "client"},
+         "refused: bad_request, the client's fault"),
+    ],
+)  # fmt: skip
+def test_the_end_in_words(fields: dict[str, object], words: str) -> None:
+    assert end_words(changed(**fields)) == words
+
+
+def test_every_end_can_be_told() -> None:
+    assert all(end_words(changed(end=end.value)).startswith(end.value) for end in End)
+
+
+@pytest.mark.parametrize(
+    ("origin", "usage", "words"),
+    [
+        ("upstream", Usage(input_total=9, output_total=20), "input 9, output 20 tokens, as the upstream reported"),
+        ("upstream_partial", Usage(input_total=9),
+         "input 9, output unknown tokens, partial: the upstream's last report before the end"),
+        ("none", Usage(), "none: the upstream reported nothing"),
+        ("estimated", Usage(output_total=0), "input unknown, output 0 tokens, estimated"),
+    ],
+)  # fmt: skip
+def test_usage_tells_its_origin(origin: str, usage: Usage, words: str) -> None:
+    entry = changed(usage=usage, usage_origin=origin)
+    assert usage_words(entry) == words
+    assert facts(entry, "usage")["origin"] in words
+
+
+def test_usage_lists_what_was_reported_and_nothing_else() -> None:
+    assert facts(PLAIN, "usage") == {
+        "origin": "as the upstream reported",
+        "input": "9 tokens",
+        "of it cached": "4 tokens",
+        "output": "20 tokens",
+    }
+    doubtful = changed(usage=Usage(input_total=1, inconsistent=("total",)))
+    assert facts(doubtful, "usage")["inconsistent"] == "total"
+
+
+def test_the_wire_counts_everything() -> None:
+    assert facts(PLAIN, "wire") == {
+        "received": "1000 bytes",
+        "released": "900 bytes",
+        "removed": "100 bytes",
+        "inserted": "42 bytes",
+        "events": "8",
+        "heartbeats": "0",
+        "keepalives": "2",
+        "hashes": f"in and out are equal: sha256 {DIGEST[:16]}…",
+        "first event": "after 0.200 s",
+        "last event": "after 1.400 s",
+    }
+    odd = facts(wire(repaired=2, unreadable=1), "wire")
+    assert (odd["repaired"], odd["unreadable"]) == ("2 bytes", "1 events")
+
+
+def test_different_hashes_cannot_be_overlooked() -> None:
+    words = hash_words(msgspec.structs.replace(PLAIN.wire, hash_out=OTHER_DIGEST))
+    assert words == f"in and out are NOT equal: in {DIGEST[:16]}…, out {OTHER_DIGEST[:16]}…"
+    assert "out none" in hash_words(msgspec.structs.replace(PLAIN.wire, hash_out=""))
+
+
+def test_the_histogram_goes_from_the_first_gap_to_the_last() -> None:
+    rows = of(PLAIN)["gaps between events"].rows
+    assert [row[:2] for row in rows] == [
+        ("to 25 ms", "4"),
+        ("to 50 ms", "0"),
+        ("to 100 ms", "2"),
+        ("to 250 ms", "0"),
+        ("to 500 ms", "0"),
+        ("to 1 s", "1"),
+    ]
+    assert [len(row[2]) for row in rows] == [BAR_CELLS, 0, BAR_CELLS // 2, 0, 0, BAR_CELLS // 4]
+
+
+def test_every_bucket_has_a_name() -> None:
+    rows = of(wire(gaps=(1,) * (len(GAP_BOUNDS_S) + 1)))["gaps between events"].rows
+    assert rows[0][0] == "to 5 ms"
+    assert [row[0] for row in rows[-2:]] == ["to 60 s", "over 60 s"]
+    assert len({row[0] for row in rows}) == len(GAP_BOUNDS_S) + 1
+
+
+def test_one_gap_among_many_still_has_a_bar() -> None:
+    rows = of(wire(gaps=(10_000, 1)))["gaps between events"].rows
+    assert [len(row[2]) for row in rows] == [BAR_CELLS, 1]
+
+
+def test_the_longest_gaps() -> None:
+    assert of(PLAIN)["longest gaps"].rows == (("before event 3", "0.900 s"), ("before event 5", "0.090 s"))
+
+
+def test_insertions_are_told_by_place() -> None:
+    title = "inserted into the delivered body"
+    assert of(PLAIN)[title].rows == (("at byte 300", "21 bytes"), ("at byte 321", "21 bytes"))
+    many = of(wire(insertions=tuple((offset, 21) for offset in range(SHOWN_INSERTIONS + 3))))[title].rows
+    assert len(many) == SHOWN_INSERTIONS + 1
+    assert many[-1] == ("and", "3 more")
+    full = of(wire(insertions=tuple((offset, 21) for offset in range(200))))[title].rows
+    assert full[-1] == ("and", "192 more (only the first 200 are kept)")
+
+
+def test_brief_says_the_same_in_a_few_lines() -> None:
+    assert brief(PLAIN) == Section(
+        "entry hr_0001",
+        (
+            ("end", "completed: stop"),
+            ("attempt 1", "east: status 503, upstream_error, 0.100 s"),
+            ("attempt 2", "west: status 200, relay, 1.399 s"),
+            ("usage", "input 9, output 20 tokens, as the upstream reported"),
+            ("first event", "after 0.200 s"),
+            ("bytes", "received 1000, released 900, removed 100, inserted 42 (2 keepalives)"),
+            ("hashes", f"in and out are equal: sha256 {DIGEST[:16]}…"),
+        ),
+    )
+
+
+def test_brief_counts_one_keepalive_as_one() -> None:
+    rows = dict(row[:2] for row in brief(wire(keepalives=1, inserted=21)).rows)
+    assert rows["bytes"].endswith("inserted 21 (1 keepalive)")
+
+
+def test_seconds() -> None:
+    assert seconds(0.12345) == "0.123 s"

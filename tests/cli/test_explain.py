@@ -1,0 +1,93 @@
+"""`headrace explain`."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from typer.testing import CliRunner, Result
+
+from headrace.cli.app import app
+from headrace.model.entry import Entry, Opened
+from tests.cli import process
+from tests.cli.entries import PLAIN
+
+NEWER = msgspec.structs.replace(PLAIN, id="hr_0002", at=PLAIN.at + 1)
+OPENED = Opened(id="hr_0003", at=PLAIN.at, protocol="chat", key="dev")
+
+
+def explain(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["explain", *arguments])
+
+
+@pytest.fixture
+def state(journal: Callable[..., Path]) -> str:
+    return str(journal(PLAIN, NEWER, OPENED))
+
+
+def test_an_entry_by_its_id(state: str) -> None:
+    result = explain("hr_0001", "--state", state)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith("exchange hr_0001\n  at")
+    assert "\nend\n  end             completed\n" in result.stdout
+
+
+def test_the_newest_entry(state: str) -> None:
+    assert explain("last", "--state", state).stdout.startswith("exchange hr_0002\n")
+
+
+def test_an_entry_for_programs(state: str) -> None:
+    result = explain("hr_0001", "--state", state, "--json")
+    assert result.exit_code == 0
+    assert msgspec.json.decode(result.stdout, type=Entry) == PLAIN
+
+
+def test_the_state_directory_of_a_configuration(state: str, tmp_path: Path) -> None:
+    file = process.configuration(tmp_path, "http://127.0.0.1:1/v1")
+    file.write_text(file.read_text() + "state: {directory: state}\n")
+    file.chmod(0o644)
+    result = explain("last", "--config", str(file))
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith("exchange hr_0002\n")
+
+
+def test_an_unknown_id(state: str) -> None:
+    result = explain("hr_9", "--state", state)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == f"no exchange hr_9 in {state}; `headrace explain last` shows the newest\n"
+
+
+def test_an_exchange_that_has_no_entry_yet(state: str) -> None:
+    result = explain("hr_0003", "--state", state)
+    assert result.exit_code == 1
+    assert "has begun and has no entry" in result.stderr
+
+
+def test_no_exchange_at_all(journal: Callable[..., Path]) -> None:
+    result = explain("last", "--state", str(journal()))
+    assert result.exit_code == 1
+    assert result.stderr.startswith("no exchange has ended yet")
+
+
+def test_no_journal(tmp_path: Path) -> None:
+    result = explain("last", "--state", str(tmp_path))
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"there is no journal in {tmp_path}")
+
+
+def test_what_is_no_journal(tmp_path: Path) -> None:
+    folder = tmp_path / "journal" / "0000"
+    folder.mkdir(parents=True)
+    (folder / "1.segment").write_bytes(b"something else")
+    result = explain("last", "--state", str(tmp_path))
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"cannot read the journal in {tmp_path}: not a journal segment")
+
+
+@pytest.mark.parametrize("arguments", [[], ["x", "--state", "a", "--config", "b"], ["x", "--bogus"]])
+def test_bad_usage(arguments: list[str]) -> None:
+    assert explain(*arguments).exit_code == 2
+
+
+def test_a_bad_configuration(tmp_path: Path) -> None:
+    assert explain("x", "--config", str(tmp_path / "none.yaml")).exit_code == 2
