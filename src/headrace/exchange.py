@@ -27,6 +27,7 @@ from headrace.model.ports import ClientRequest
 from headrace.model.problem import Kind, Problem, Source
 from headrace.model.request import Call, ReplyHead
 from headrace.model.settings import Settings, StreamSettings
+from headrace.model.wire import Asked
 from headrace.protocols.authorize import outgoing
 from headrace.protocols.interface import Api
 from headrace.protocols.voice import Voice
@@ -40,7 +41,7 @@ from headrace.relay.trace import Trace
 from headrace.routing.catalogue import Catalogue
 from headrace.routing.plan import SESSION_HEADERS, Candidate, order, places
 from headrace.upstream.attempt import Attempt, Upstream
-from headrace.upstream.classify import Advice, Asked, Verdict, classify, final_problem
+from headrace.upstream.classify import Advice, Verdict, classify, final_problem
 
 LAST_TRY_S = 0.8
 """The pause before one more try on the same credential, when no candidate is left."""
@@ -129,7 +130,10 @@ class Exchange:
 
     async def _attempt_all(self, call: Call, model: Model, candidates: list[Candidate]) -> Outcome:
         """Try candidate after candidate until one is committed, or none is left."""
-        limits = self._limits = self._key.overrides.over(model.stream)
+        limits = self._key.overrides.over(model.stream)
+        if not self._api.may_open_early(call, self._request.head):
+            limits = replace(limits, early_open=None, early_open_cold=None)
+        self._limits = limits
         self._voice = Voice(self._api, self._request.head, limits.keepalive_comment)
         pump = self._start_pump(call, limits)
         failures: list[Problem] = []
@@ -208,7 +212,7 @@ class Exchange:
         The request itself is not kept here: it would stay in memory for as long as the stream runs.
         """
         channel = candidate.channel
-        request = self._api.address(call, channel, candidate.upstream_model)
+        request = self._api.address(call, self._request.head, channel, candidate.upstream_model)
         request = outgoing(request, self._request.head.headers, channel, candidate.credential, call.protocol)
         return self._stages.upstream.attempt(channel, request), request.added_usage
 
@@ -221,10 +225,9 @@ class Exchange:
     async def _relay(self, call: Call, head: ReplyHead, headers: Headers, meter: Meter, pump: Pump) -> Failure | None:
         """Relay what this head announces; as a stream where a stream was asked for and came."""
         machine = self._machine
-        asked = Asked.EVENTS if call.stream else Asked.JSON
         self._log.status = head.status
         if isinstance(machine, Machine) and 200 <= head.status < 300:
-            self._verdict = classify(head, b"", asked, time.time(), whole=False, opened=machine.head_sent)
+            self._verdict = classify(head, b"", call.asked, time.time(), whole=False, opened=machine.head_sent)
             if self._verdict.as_stream:
                 machine.answered(meter, self._now())
                 inflater = decoder(head.header(b"content-encoding"))
@@ -232,7 +235,7 @@ class Exchange:
         reply = machine if isinstance(machine, ReplyMachine) else self._reply_machine()
         fault = head.status >= 400
         reply.answered(
-            self._judge(head, asked, opened=machine is not None and machine.head_sent),
+            self._judge(head, call.asked, opened=machine is not None and machine.head_sent),
             lambda body: _refused_upstream(head) if fault else meter.observe_body(body),
             fault,
             self._now(),
@@ -277,7 +280,9 @@ class Exchange:
         stages = self._stages
         machine: Machine | ReplyMachine
         if call.stream:
-            machine = Machine(limits, self._voice, Clock(limits, self._log.began, self._now()), self._trace)
+            machine = Machine(
+                limits, self._voice, Clock(limits, self._log.began, self._now()), self._trace, self._api.keeps_comments
+            )
         else:
             machine = ReplyMachine(limits, ReplyClock(limits, self._log.began), self._trace)
         self._machine = machine

@@ -83,7 +83,9 @@ def test_every_command_and_option_stands_in_the_page(name: str) -> None:
 
 
 def test_the_page_has_a_part_for_each_command_and_no_other() -> None:
-    assert [name for name in parts() if name.startswith("headrace ")] == [f"headrace {name}" for name in root().commands]
+    assert [name for name in parts() if name.startswith("headrace ")] == [
+        f"headrace {name}" for name in root().commands
+    ]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

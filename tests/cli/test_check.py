@@ -11,7 +11,9 @@ from headrace.cli.app import app
 from headrace.config.explain import GROUPS, lines
 from tests.cli import process
 
-BAD = "channels:\n  a: {base_url: https://a.example/v1, protocols: [chat], credentials: [{name: x, secret: y}]}\n  b: 1\n"
+BAD = (
+    "channels:\n  a: {base_url: https://a.example/v1, protocols: [chat], credentials: [{name: x, secret: y}]}\n  b: 1\n"
+)
 
 
 def check(*arguments: str) -> Result:

@@ -4,7 +4,8 @@ import pytest
 
 from headrace.model.problem import Kind, Problem, Source
 from headrace.model.request import ReplyHead
-from headrace.upstream.classify import Advice, Asked, Effect, classify, final_problem, needs_body
+from headrace.model.wire import Asked
+from headrace.upstream.classify import Advice, Effect, classify, final_problem, needs_body
 
 NOW = 1_800_000_000.0
 RELAY, FAULT, NEXT = Advice.RELAY, Advice.RELAY_FAULT, Advice.TRY_NEXT

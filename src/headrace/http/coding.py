@@ -42,7 +42,8 @@ class Inflater:
 
 
 def decoder(coding: bytes | None) -> Inflater | None:
-    """What undoes `coding`, one Content-Encoding's value; None for identity. Raises CodingError where it is not known."""
+    """What undoes `coding`, one Content-Encoding's value; None for identity. Raises CodingError where it is not
+    known."""
     name = (coding or b"identity").strip().lower()
     if name in (b"identity", b""):
         return None

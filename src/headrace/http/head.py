@@ -3,7 +3,8 @@
 llhttp, strict, refuses by itself: bare LF, folded lines, white space before a colon or a first field, control
 characters, Content-Length that is no number, doubled, or beside Transfer-Encoding, and a coding after `chunked`. Its
 words for these become a status in `parser_problem`. Not seen by llhttp, and checked in `read_framing`: Host, the
-version, codings before `chunked`, chunked in HTTP/1.0, Expect. White space at a value's end is left by llhttp and cut by
+version, codings before `chunked`, chunked in HTTP/1.0, Expect. White space at a value's end is left by llhttp and cut
+by
 the listener.
 """
 

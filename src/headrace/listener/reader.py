@@ -1,7 +1,8 @@
 """Reads requests off one connection with llhttp, and keeps its limits: 64 KiB and 100 fields a head, counted as fed.
 
 The parser's callbacks land here. A head that is complete and sound goes to `take`, one that is not to `refuse`; a body
-goes to its request. Once `_deaf`, nothing is parsed any more: what comes is dropped, and the connection closes after the
+goes to its request. Once `_deaf`, nothing is parsed any more: what comes is dropped, and the connection closes after
+the
 last response.
 
 * A head that begins behind another request in what one read brought is counted from the next read on, so it may come

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from headrace.model.headers import Headers, first
-from headrace.model.wire import WireProtocol
+from headrace.model.wire import Asked, WireProtocol
 
 
 @dataclass(slots=True)
@@ -34,12 +34,17 @@ class Call:
     operation: str
     """The channel's `paths` key and the entry's word: `chat.completions`, `messages.count_tokens`, …"""
     model: str
-    stream: bool
+    asked: Asked
     body: bytes = field(repr=False)
     wants_usage: bool = True
     """Whether the client itself asked for usage in the stream (chat only; the others always send it)."""
     max_output: int | None = None
     choices: int = 1
+
+    @property
+    def stream(self) -> bool:
+        """Whether the answer was asked for piece by piece."""
+        return self.asked is Asked.EVENTS or self.asked is Asked.ARRAY
 
 
 @dataclass(frozen=True, slots=True)

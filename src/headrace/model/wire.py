@@ -41,6 +41,19 @@ class BodyEnd(Enum):
     """The connection went away before the framing's end."""
 
 
+class Asked(Enum):
+    """What the request asked for."""
+
+    EVENTS = "events"
+    """An event stream."""
+    ARRAY = "array"
+    """Gemini's stream without `alt=sse`: one JSON array, written bit by bit."""
+    JSON = "json"
+    """One JSON value."""
+    ANYTHING = "anything"
+    """Passthrough: whatever comes with a 2xx."""
+
+
 class Sight(Enum):
     """What an observer saw in one event of a stream."""
 

@@ -9,7 +9,7 @@ from headrace.http.splice import Part, Span, insertion_point, member_span, raw_s
 from headrace.model.channel import Channel, UsagePolicy
 from headrace.model.problem import Kind, Problem
 from headrace.model.request import Call, Reply, ReplyHead, RequestHead, UpstreamRequest
-from headrace.model.wire import Dialect, WireProtocol
+from headrace.model.wire import Asked, Dialect, WireProtocol
 from headrace.protocols.chat_observer import ChatObserver, error_of
 from headrace.protocols.dialect import openai_error, read_json, refuse_openai, wrong_field
 from headrace.protocols.interface import Observer
@@ -57,6 +57,7 @@ class Chat:
 
     protocol = WireProtocol.CHAT
     dialect = Dialect.OPENAI
+    keeps_comments = True
 
     def inspect(self, head: RequestHead, body: bytes, operation: str) -> Call | Problem:
         """Read model, stream and what metering needs. The body is never changed here."""
@@ -70,14 +71,14 @@ class Chat:
             protocol=self.protocol,
             operation=operation,
             model=request.model,
-            stream=request.stream is True,
+            asked=Asked.EVENTS if request.stream is True else Asked.JSON,
             body=body,
             wants_usage=isinstance(options, dict) and options.get("include_usage") is True,
             max_output=_count(request.max_completion_tokens) or _count(request.max_tokens),
             choices=_count(request.n) or 1,
         )
 
-    def address(self, call: Call, channel: Channel, upstream_model: str) -> UpstreamRequest:
+    def address(self, call: Call, head: RequestHead, channel: Channel, upstream_model: str) -> UpstreamRequest:
         """The body as it came; `model` spliced where the upstream names it otherwise, usage asked for where the
         client did not."""
         inject = call.stream and not call.wants_usage and channel.usage is UsagePolicy.INJECT
@@ -115,7 +116,11 @@ class Chat:
         """A fresh observer."""
         return ChatObserver(added_usage)
 
-    def keepalive(self, line_end: bytes, saw_id: bool, head: RequestHead, comment: str) -> bytes:
+    def may_open_early(self, call: Call, head: RequestHead) -> bool:
+        """Always: every reader of this API stands a comment before the first event."""
+        return True
+
+    def keepalive(self, line_end: bytes | None, saw_id: bool, head: RequestHead, comment: str) -> bytes:
         """A comment, in the form that this client's reader stands."""
         return comment_keepalive(saw_id, head, comment)
 
@@ -123,11 +128,11 @@ class Chat:
         """`{"error": {message, type, param, code}}`."""
         return refuse_openai(problem)
 
-    def interrupt(self, problem: Problem, observer: Observer | None, line_end: bytes) -> bytes:
+    def interrupt(self, problem: Problem, observer: Observer | None, line_end: bytes | None) -> bytes:
         """`data: {"error": …}` without an event line (SDKs ignore a named one) and without `[DONE]` behind it."""
         error = openai_error(problem)
         error["type"] = "server_error"
-        return b"data: " + msgspec.json.encode({"error": error}) + line_end + line_end
+        return b"data: " + msgspec.json.encode({"error": error}) + 2 * (line_end or b"\n")
 
     def classify_fault(self, head: ReplyHead, body: bytes) -> Problem | None:
         """What a 200 with an error object, or an error reply's body, says."""

@@ -69,14 +69,17 @@ class Api(Protocol):
 
     protocol: WireProtocol
     dialect: Dialect
+    keeps_comments: bool
+    """Whether the upstream's comments reach the client; Gemini's SDKs fail on them, so there they are dropped."""
 
     def inspect(self, head: RequestHead, body: bytes, operation: str) -> Call | Problem:
         """Read a request: model, streaming, what routing and metering need. A Problem is the client's fault."""
 
-    def address(self, call: Call, channel: Channel, upstream_model: str) -> UpstreamRequest:
+    def address(self, call: Call, head: RequestHead, channel: Channel, upstream_model: str) -> UpstreamRequest:
         """The upstream's form of `call`: the body's bytes are the client's, spliced only where a member must differ.
 
-        Headers here are the protocol's own; the line adds the client's, the credential and Host.
+        Headers here are the protocol's own (few or none); the line adds the client's, the credential and Host. The query
+        is the client's where the API has one, without `key=`.
         """
 
     def seed(self, call: Call, head: RequestHead) -> bytes:
@@ -86,14 +89,21 @@ class Api(Protocol):
     def observer(self, call: Call, added_usage: bool) -> Observer:
         """A fresh observer for one attempt's response."""
 
-    def keepalive(self, line_end: bytes, saw_id: bool, head: RequestHead, comment: str) -> bytes:
-        """The bytes that keep this stream's client alive at a boundary; empty where no form is safe."""
+    def may_open_early(self, call: Call, head: RequestHead) -> bool:
+        """Whether this client stands a head and a keepalive before the first event."""
+
+    def keepalive(self, line_end: bytes | None, saw_id: bool, head: RequestHead, comment: str) -> bytes:
+        """The bytes that keep this stream's client alive at a boundary; empty where no form is safe.
+
+        `line_end` is the stream's own; None before any byte came.
+        """
 
     def refuse(self, problem: Problem, request_id: str) -> Reply:
         """An HTTP error in this API's dialect."""
 
-    def interrupt(self, problem: Problem, observer: Observer | None, line_end: bytes) -> bytes:
-        """The error event that ends a stream after its head has gone out."""
+    def interrupt(self, problem: Problem, observer: Observer | None, line_end: bytes | None) -> bytes:
+        """The error event that ends a stream after its head has gone out; empty where the form has none (a JSON array):
+        then the connection is aborted."""
 
     def classify_fault(self, head: ReplyHead, body: bytes) -> Problem | None:
         """What an upstream's error body adds to its status (a model that is unknown, a key that is invalid), or

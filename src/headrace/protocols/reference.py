@@ -9,10 +9,12 @@ _TOP = """# Errors
 
 <!-- Written by `python -m headrace.protocols.reference`; a test compares it with the code. -->
 
-Every error that Headrace itself produces is of one of these kinds. In the OpenAI dialect the kind is the error's `code`:
+Every error that Headrace itself produces is of one of these kinds. In the OpenAI dialect the kind is the error's
+`code`:
 
 ```json
-{"error": {"message": "what happened and what to do", "type": "server_error", "param": null, "code": "upstream_timeout"}}
+{"error": {"message": "what happened and what to do", "type": "server_error", "param": null, "code":
+"upstream_timeout"}}
 ```
 
 Beside it may stand `hint`, `did_you_mean` and `accepted_request_formats`. Every reply carries the gateway's id as
@@ -21,7 +23,8 @@ Beside it may stand `hint`, `did_you_mean` and `accepted_request_formats`. Every
 * An error that an upstream made of the client's own fault (400, 404, 409, 413, 422) is relayed as it came.
 * Once a stream's head is out, the status is 200 and stays so. Then the error is the stream's last event,
   `data: {"error": {…}}` with the same members and type `server_error`; no `[DONE]` follows, and official SDKs raise it.
-* `Retry-After` is at most 60 seconds, with `retry-after-ms` beside it. `x-should-retry: false` stands where an SDK would
+* `Retry-After` is at most 60 seconds, with `retry-after-ms` beside it. `x-should-retry: false` stands where an SDK
+  would
   repeat by the status alone what cannot succeed.
 
 | code | status | type | whose | SDKs retry | cause | what to do |

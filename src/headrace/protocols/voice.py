@@ -18,8 +18,8 @@ class Voice:
 
     def keepalive(self, line_end: bytes | None, saw_id: bool) -> bytes:
         """A whole keepalive, or nothing where no form is safe for this client."""
-        return self._api.keepalive(line_end or b"\n", saw_id, self._head, self._comment)
+        return self._api.keepalive(line_end, saw_id, self._head, self._comment)
 
     def interrupt(self, problem: Problem, line_end: bytes | None) -> bytes:
         """A whole error event."""
-        return self._api.interrupt(problem, self.observer, line_end or b"\n")
+        return self._api.interrupt(problem, self.observer, line_end)

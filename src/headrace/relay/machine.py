@@ -372,11 +372,11 @@ class Machine:
         if good or not self.head_sent or outcome.problem is None:
             self._end(outcome, write, insert)
             return
-        if self.plain:
+        self.outcome = outcome
+        event = b"" if self.plain else self._voice.interrupt(outcome.problem, self._framer.line_end)
+        if not event:
             self._end(outcome, write, insert, abort=True)
             return
-        self.outcome = outcome
-        event = self._voice.interrupt(outcome.problem, self._framer.line_end)
         if alive and self._cr_is_open:
             self.state = State.CLOSING
             self._after_cr = (now + CR_GRACE_S, event)

@@ -13,6 +13,7 @@ from enum import Enum
 
 from headrace.model.problem import Kind, Problem, Source
 from headrace.model.request import ReplyHead
+from headrace.model.wire import Asked
 from headrace.upstream.fault import Fault, fault_from_body
 from headrace.upstream.recovery import retry_after_s
 
@@ -22,19 +23,6 @@ MOST_RETRY_AFTER_S = 60.0
 _EVENT_STREAM = "text/event-stream"
 _TIMED_OUT = frozenset((408, 504, 524))
 _OVERLOADED = 529
-
-
-class Asked(Enum):
-    """What the request asked for."""
-
-    EVENTS = "events"
-    """An event stream."""
-    ARRAY = "array"
-    """Gemini's stream without `alt=sse`: one JSON array, written bit by bit."""
-    JSON = "json"
-    """One JSON value."""
-    ANYTHING = "anything"
-    """Passthrough: whatever comes with a 2xx."""
 
 
 class Advice(Enum):
