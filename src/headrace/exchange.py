@@ -9,9 +9,9 @@ and one entry is written.
 """
 
 import asyncio
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from headrace.admission.admit import admit
 from headrace.http.coding import CodingError, decoder
@@ -22,12 +22,11 @@ from headrace.metering.meter import Meter
 from headrace.model.channel import Model
 from headrace.model.headers import Headers
 from headrace.model.key import Key
-from headrace.model.outcome import End, Outcome
+from headrace.model.outcome import End, Failure, Outcome
 from headrace.model.ports import ClientRequest
-from headrace.model.problem import Kind, Problem, Source
+from headrace.model.problem import Kind, Problem
 from headrace.model.request import Call, ReplyHead
 from headrace.model.settings import Settings, StreamSettings
-from headrace.model.wire import Asked
 from headrace.protocols.authorize import outgoing
 from headrace.protocols.interface import Api
 from headrace.protocols.voice import Voice
@@ -36,12 +35,12 @@ from headrace.relay.machine import Machine
 from headrace.relay.pump import Pump
 from headrace.relay.reply import ReplyClock, ReplyMachine
 from headrace.relay.share import Share
-from headrace.relay.state import Failure
 from headrace.relay.trace import Trace
 from headrace.routing.catalogue import Catalogue
 from headrace.routing.plan import SESSION_HEADERS, Candidate, order, places
 from headrace.upstream.attempt import Attempt, Upstream
-from headrace.upstream.classify import Advice, Verdict, classify, final_problem
+from headrace.upstream.classify import final_problem
+from headrace.upstream.judge import Judge
 
 LAST_TRY_S = 0.8
 """The pause before one more try on the same credential, when no candidate is left."""
@@ -66,8 +65,24 @@ class Exchange:
     """One client request with a valid key. `run` it as a task; `stop` ends it from outside."""
 
     __slots__ = (
-        "_api", "_call", "_catalogue", "_key", "_limits", "_log", "_machine", "_meter", "_operation", "_pump",
-        "_request", "_stages", "_stopped", "_task", "_trace", "_verdict", "_voice", "id",
+        "_api",
+        "_call",
+        "_catalogue",
+        "_judge",
+        "_key",
+        "_limits",
+        "_log",
+        "_machine",
+        "_meter",
+        "_operation",
+        "_pump",
+        "_request",
+        "_stages",
+        "_stopped",
+        "_task",
+        "_trace",
+        "_voice",
+        "id",
     )  # fmt: skip
 
     _limits: StreamSettings
@@ -88,7 +103,7 @@ class Exchange:
         self._machine: Machine | ReplyMachine | None = None
         self._pump: Pump | None = None
         self._meter: Meter | None = None
-        self._verdict: Verdict | None = None
+        self._judge: Judge | None = None
         self._trace = Trace()
         self._stopped: Outcome | None = None
         self._task: asyncio.Task[None] | None = None
@@ -174,7 +189,7 @@ class Exchange:
         """One upstream request; None when the exchange is over, see the machine's outcome."""
         started = self._now()
         attempt, added_usage = self._open_attempt(call, candidate)
-        self._verdict = None
+        self._judge = None
         pump.begin(attempt)
         head: ReplyHead | None = None
         failure: Failure | None = None
@@ -194,17 +209,15 @@ class Exchange:
                     failure = Failure(replace(_BAD_CODING, detail=str(error)))
         finally:
             problem = failure.problem if failure is not None else None
-            self._log.attempted(candidate, attempt, started, head, problem, self._word())
+            word = self._judge.word if self._judge is not None else ""
+            self._log.attempted(candidate, attempt, started, head, problem, word)
             attempt.close()
         return failure
 
     def _is_replaceable(self) -> bool:
         """Whether the last reply was not what was asked for: an error in a 200 is worth a second opinion, whoever it
         blames. A first event that is the client's fault is not."""
-        return self._verdict is not None and self._verdict.advice is Advice.TRY_NEXT
-
-    def _word(self) -> str:
-        return self._verdict.word if self._verdict is not None else ""
+        return self._judge is not None and self._judge.replaceable
 
     def _open_attempt(self, call: Call, candidate: Candidate) -> tuple[Attempt, bool]:
         """The attempt, and whether it asks for usage that the client did not ask for.
@@ -226,45 +239,21 @@ class Exchange:
         """Relay what this head announces; as a stream where a stream was asked for and came."""
         machine = self._machine
         self._log.status = head.status
-        if isinstance(machine, Machine) and 200 <= head.status < 300:
-            self._verdict = classify(head, b"", call.asked, time.time(), whole=False, opened=machine.head_sent)
-            if self._verdict.as_stream:
-                machine.answered(meter, self._now())
-                inflater = decoder(head.header(b"content-encoding"))
-                return await pump.run(head.status, stream_head(headers), None, inflater)
+        self._judge = judge = Judge(self._api, head, call.asked, opened=machine is not None and machine.head_sent)
+        if isinstance(machine, Machine) and judge.stream():
+            machine.answered(meter, self._now())
+            inflater = decoder(head.header(b"content-encoding"))
+            return await pump.run(head.status, stream_head(headers), None, inflater)
         reply = machine if isinstance(machine, ReplyMachine) else self._reply_machine()
         fault = head.status >= 400
-        reply.answered(
-            self._judge(head, call.asked, opened=machine is not None and machine.head_sent),
-            lambda body: _refused_upstream(head) if fault else meter.observe_body(body),
-            fault,
-            self._now(),
-        )
+        meaning = partial(_refused_upstream, head) if fault else meter.observe_body
+        reply.answered(judge, meaning, fault, self._now())
         pump.machine = reply
         failure = await pump.run(head.status, headers, content_length(head.headers))
         if failure is not None and machine is not None:
             machine.rest()
             pump.machine = machine
         return failure
-
-    def _judge(self, head: ReplyHead, asked: Asked, opened: bool) -> Callable[[bytes, bool], Failure | None]:
-        """What decides about a reply once enough of it has come."""
-
-        def judge(body: bytes, whole: bool) -> Failure | None:
-            plainly_good = head.status == 200 and asked is Asked.JSON and body[:1] == b"{" and b'"error"' not in body
-            if plainly_good and head.media_type == "application/json":
-                self._verdict = _GOOD
-                return None
-            reading = self._api.classify_fault(head, body) if whole else None
-            verdict = classify(head, body, asked, time.time(), whole=whole, opened=opened, reading=reading)
-            self._verdict = verdict
-            if verdict.problem is not None:
-                return Failure(verdict.problem)
-            if verdict.advice is Advice.RELAY_FAULT and opened:
-                return Failure(reading or _refused_late(head.status), final=True)
-            return None
-
-        return judge
 
     # ---- before the attempts
 
@@ -385,7 +374,6 @@ class Exchange:
         return self._stages.loop.time()
 
 
-_GOOD = Verdict(Advice.RELAY)
 _INTERNAL = Problem(
     Kind.INTERNAL, "The gateway failed. Try again; if it happens again, tell the operator the request id."
 )
@@ -398,12 +386,8 @@ def _refused(problem: Problem) -> Outcome:
     return Outcome(End.REFUSED, problem.kind.value, problem)
 
 
-def _refused_upstream(head: ReplyHead) -> Outcome:
+def _refused_upstream(head: ReplyHead, body: bytes | None) -> Outcome:
     return Outcome(End.REFUSED, f"upstream {head.status}")
-
-
-def _refused_late(status: int) -> Problem:
-    return Problem(Kind.BAD_REQUEST, f"The upstream refused the request with status {status}.", Source.UPSTREAM)
 
 
 def _is_clients(problem: Problem) -> bool:

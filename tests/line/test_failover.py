@@ -47,7 +47,9 @@ def first(event: str) -> Fields:
     return {"events": [event]}
 
 
-MODEL_UNKNOWN = {"error": {"message": "no such model", "type": "invalid_request_error", "param": None, "code": "model_not_found"}}
+MODEL_UNKNOWN = {
+    "error": {"message": "no such model", "type": "invalid_request_error", "param": None, "code": "model_not_found"}
+}
 
 # what ch1 does → what the entry says of it
 FAILURES: dict[str, tuple[Fields, str]] = {
@@ -291,7 +293,9 @@ def test_the_clients_own_fault_is_relayed_as_it_came(stand: Stand, status: int, 
 @pytest.mark.parametrize(
     "body",
     [
-        pytest.param("", id="empty", marks=pytest.mark.xfail(reason="pump writes no head for an empty body", strict=True)),
+        pytest.param(
+            "", id="empty", marks=pytest.mark.xfail(reason="pump writes no head for an empty body", strict=True)
+        ),
         pytest.param("<html>no</html>", id="HTML"),
         pytest.param('["no"]', id="list"),
     ],
@@ -473,7 +477,12 @@ def test_an_early_opened_stream_ends_with_the_error_event(stand: Stand, fields: 
 
 def test_a_late_reply_to_an_early_opened_stream_keeps_the_head_that_was_sent(stand: Stand) -> None:
     """Upstream headers that come too late are dropped."""
-    late = {"events": CHAT, "head_delay": 0.35, "headers": {"openai-processing-ms": "5"}, "content_type": "text/event-stream"}
+    late = {
+        "events": CHAT,
+        "head_delay": 0.35,
+        "headers": {"openai-processing-ms": "5"},
+        "content_type": "text/event-stream",
+    }
     model = stand.model("early-one", late)
     reply = stand.ask(chat(model, usage=True))
     assert reply.header("openai-processing-ms") is None

@@ -65,6 +65,12 @@ class Stand:
             return Client(*await asyncio.open_unix_connection(self.address.path))
         return Client(*await asyncio.open_connection(self.address.host, self.address.port))
 
+    async def works(self) -> bool:
+        """Whether it still serves."""
+        async with await self.client() as client:
+            await client.send(b"GET /good HTTP/1.1\r\nHost: a\r\n\r\n")
+            return (await client.response()).status == 200
+
     async def ask(self, *pieces: bytes) -> bytes:
         """Send on a new connection, each piece apart, and read until the server closes or is quiet."""
         async with await self.client() as client:

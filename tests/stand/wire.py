@@ -31,7 +31,9 @@ KEEPALIVE = b": hopbase-keepalive\n\n"
 
 def error_event(code: object, message: str = "no", **members: object) -> str:
     """An upstream's error event."""
-    return f"data: {json.dumps({'error': {'message': message, 'type': None, 'param': None, 'code': code, **members}})}\n\n"
+    return (
+        f"data: {json.dumps({'error': {'message': message, 'type': None, 'param': None, 'code': code, **members}})}\n\n"
+    )
 
 
 def chat(model: str, *, stream: bool = True, usage: bool = False, **members: object) -> dict[str, object]:

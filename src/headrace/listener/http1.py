@@ -201,7 +201,9 @@ class Connection(asyncio.Protocol, Reader):
             if not self.transport.is_closing():
                 self.transport.pause_reading()
             return
-        self._next = None
+        kept, self._next = self._incoming, None
+        if kept is not None:
+            kept.release()
         self.stop_reading()
         raise Stop
 

@@ -34,3 +34,11 @@ class Outcome:
     end: End
     reason: str
     problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An attempt that came to nothing: why, and whether no other attempt may follow (the work may have been done)."""
+
+    problem: Problem
+    final: bool = False

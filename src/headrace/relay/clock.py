@@ -1,8 +1,8 @@
 """The clocks of one exchange: what has been seen when, and which limit that breaks. Pure: the time is passed in.
 
 All limits are compared with times that were noted; nothing is armed or cancelled. Upstream clocks (first event,
-stall) stand
-still while the gateway itself has paused the upstream; the client's clock (keepalive) runs from the last byte sent to
+stall,
+the tail) stand still while the gateway itself has paused the upstream; the client's clock (keepalive) runs from the last byte sent to
 it.
 """
 
@@ -95,13 +95,13 @@ class Clock:
             return Verdict.GRACE if now >= self.ending_at + limits.end_grace else None
         if now >= self.began_at + limits.total:
             return Verdict.TOTAL
-        if now >= self.tail_at + TAIL_S:
-            return Verdict.TAIL
         if waiting and now >= self.asked_at + limits.open:
             return Verdict.OPEN
         if now >= self._preamble_due():
             return Verdict.PREAMBLE
         if self._paused_at == NEVER and self.running and now >= self._silence_due():
+            if self.tail_at != NEVER:
+                return Verdict.TAIL
             return Verdict.STALL if self.first_seen else Verdict.FIRST_EVENT
         return None
 
@@ -118,19 +118,22 @@ class Clock:
         limits = self._limits
         if self.ending_at != NEVER:
             return self.ending_at + limits.end_grace
-        due = min(self.began_at + limits.total, self.tail_at + TAIL_S, self._preamble_due())
+        due = min(self.began_at + limits.total, self._preamble_due())
         if self._paused_at == NEVER and self.running:
-            due = min(due, self._silence_due())
+            # How long the upload takes is not heard of: no limit on what follows it can pass before this time.
+            due = min(due, self._silence_due() if self.uploaded_at != NEVER else self.progress_at + limits.first_event)
         if waiting:
             due = min(due, self.asked_at + limits.open)
         return min(due, self.out_at + limits.keepalive if head_sent else self._open_due())
 
     def _silence_due(self) -> float:
         """When the upstream has been silent too long: before its first event by `first_event`, then by the two stall
-        limits."""
+        limits, in the tail by the tail's."""
         limits = self._limits
+        if self.tail_at != NEVER:
+            return max(self.tail_at, self._resumed_at) + TAIL_S
         if not self.first_seen:
-            return self.uploaded_at + limits.first_event
+            return max(self.uploaded_at, self._resumed_at) + limits.first_event
         since = max(self.progress_at, self._resumed_at)
         return min(max(since, self.heartbeat_at) + limits.stall, since + limits.stall_with_pings)
 

@@ -42,6 +42,17 @@ class Hold:
         self._preamble_bytes += len(event)
         return True
 
+    def add_lf(self) -> None:
+        """The LF that belongs to the CR at the end of the last event kept."""
+        if not self._events or not self._events[-1][0].endswith(b"\r"):
+            return
+        event, at, progress = self._events[-1]
+        self._events[-1] = (event + b"\n", at, progress)
+        if progress:
+            self._preamble_bytes += 1
+        else:
+            self._heartbeat_bytes += 1
+
     def release(self) -> list[tuple[bytes, float, bool]]:
         """All that is held, in order; nothing is held afterwards."""
         events = self._events

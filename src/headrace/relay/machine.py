@@ -7,9 +7,8 @@
 
 Rules that hold in every state:
 * Pure: bytes and times go in, bytes to write come out. Times are monotonic seconds, passed in.
-* Only whole events are given out, so every write ends where something may be inserted. An event larger than
-  `max_event` is
-  the exception: from then on the stream passes plainly, nothing is inserted, and a break aborts the connection.
+* Only whole events are given out, so every write ends where something may be inserted. An event larger than `max_event`
+  is the exception: from then on the stream passes plainly, nothing is inserted, and a break aborts the connection.
 * Clocks run from what was last *seen*; an event notes a time and arms nothing. `tick` compares.
 * The first ending wins: `outcome` is set once.
 
@@ -18,14 +17,14 @@ Rules that hold in every state:
 
 from collections.abc import Callable
 
-from headrace.model.outcome import End, Outcome
+from headrace.model.outcome import End, Failure, Outcome
 from headrace.model.problem import Problem
 from headrace.model.settings import Commit, StreamSettings
 from headrace.model.wire import BodyEnd, Sight
 from headrace.relay.clock import NEVER, Clock, Verdict
 from headrace.relay.hold import Hold
 from headrace.relay.problems import CUT, FAILED_FIRST, STALLED, TIME_OVER, TIMEOUT, nothing_came
-from headrace.relay.state import Failure, State, Step
+from headrace.relay.state import State, Step
 from headrace.relay.trace import Trace
 from headrace.relay.voice import Meter, Voice
 from headrace.sse.event import missing_end
@@ -163,8 +162,16 @@ class Machine:
             self._conclude(outcome, now)
 
     def pass_plainly(self, now: float) -> bytes:
-        """Give up the unfinished event: too much is held. What to relay now; from here on the stream passes plainly."""
-        return self._release(self._give_up_event(now, []), now)
+        """Too much is held in the worker. What to relay now; an unfinished event is given up, and the stream passes
+        plainly from here on; without one, preamble events commit and heartbeats are dropped."""
+        out: list[bytes] = []
+        if self._framer.held:
+            self._give_up_event(now, out)
+        elif self.clock.held_since != NEVER:
+            self._commit(out)
+        else:
+            self.trace.removed += self._hold.discard()
+        return self._release(out, now)
 
     def drain(self) -> tuple[Framer, Meter] | None:
         """What reads on once the client has left a stream that was committed and not at its end; else None."""
@@ -202,8 +209,14 @@ class Machine:
         """What of `events` goes to the client now, moving the state. An unfinished event counts as a heartbeat."""
         framer = self._framer
         out: list[bytes] = []
-        if framer.stray_lf and self.state is not State.WAITING:
-            out.append(b"\n")
+        if framer.stray_lf:
+            # It goes where its CR went.
+            if framer.lf_dropped:
+                self.trace.removed += 1
+            elif self.state is State.WAITING:
+                self._hold.add_lf()
+            else:
+                out.append(b"\n")
         if not events:
             self.clock.heartbeat_at = now
         for event in events:
@@ -225,13 +238,14 @@ class Machine:
     def _place(self, event: bytes, sight: Sight, now: float, out: list[bytes]) -> None:
         """Put one event where it belongs: out to the client, into the hold, or nowhere."""
         clock = self.clock
+        self._framer.dropped = False
         if sight is Sight.HEARTBEAT or sight is Sight.COMMENT:
             self._heartbeat(event, sight, now, out)
             return
         clock.progress_at = now
         clock.first_seen = True
         if sight is Sight.ADDED_USAGE:
-            self.trace.removed += len(event)
+            self._remove(event)
             return
         if self.state is State.WAITING:
             if sight is Sight.ERROR:
@@ -250,11 +264,15 @@ class Machine:
         self.clock.heartbeat_at = now
         self.trace.heartbeats += 1
         if sight is Sight.COMMENT and not self._keeps_comments:
-            self.trace.removed += len(event)
+            self._remove(event)
         elif self.state is State.WAITING:
             self.trace.removed += self._hold.heartbeat(event, now)
         else:
             out.append(event)
+
+    def _remove(self, event: bytes) -> None:
+        self.trace.removed += len(event)
+        self._framer.dropped = event.endswith(b"\r")
 
     def _commit(self, out: list[bytes]) -> None:
         """From here on the exchange is bound to this attempt; what was held goes first."""
@@ -357,7 +375,8 @@ class Machine:
     def _cr_is_open(self) -> bool:
         """Whether the last byte delivered is a CR that may yet turn out to be half of a CRLF."""
         framer = self._framer
-        return framer.ends_in_cr and not framer.lone_cr and not framer.held and self.trace.released > 0
+        open_cr = framer.ends_in_cr and not framer.lone_cr and not framer.held and not framer.dropped
+        return open_cr and self.trace.released > 0
 
     def _fail(self, problem: Problem) -> None:
         """This attempt is over; nothing of it was delivered."""
@@ -369,7 +388,8 @@ class Machine:
     ) -> None:
         """End, with an error event where the client would otherwise take a broken answer for a whole one."""
         good = outcome.end in (End.COMPLETED, End.INCOMPLETE, End.FAILED)
-        if good or not self.head_sent or outcome.problem is None:
+        unheard = self.state is State.WAITING and not self.head_sent
+        if good or unheard or outcome.problem is None:
             self._end(outcome, write, insert)
             return
         self.outcome = outcome

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from headrace.http.coding import Inflater
 from headrace.model.headers import Headers
-from headrace.model.outcome import End, Outcome
+from headrace.model.outcome import End, Failure, Outcome
 from headrace.model.ports import Attempt, Sink
 from headrace.model.problem import Kind, Problem
 from headrace.model.settings import ClientGone, StreamSettings
@@ -20,7 +20,7 @@ from headrace.relay.drain import Drain
 from headrace.relay.machine import Machine
 from headrace.relay.reply import ReplyMachine
 from headrace.relay.share import Share
-from headrace.relay.state import Failure, State, Step
+from headrace.relay.state import State, Step
 
 _GONE = Problem(Kind.UPSTREAM_INTERRUPTED, "The client left.")
 

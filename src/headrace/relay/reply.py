@@ -12,12 +12,12 @@ Pure, as `machine` is; the pump drives both through the same methods.
 
 from collections.abc import Callable
 
-from headrace.model.outcome import End, Outcome
+from headrace.model.outcome import End, Failure, Outcome
 from headrace.model.settings import StreamSettings
 from headrace.model.wire import BodyEnd
 from headrace.relay.clock import NEVER
 from headrace.relay.problems import CUT, INTERRUPTED, REPLY_TIMEOUT, STALLED, TIME_OVER
-from headrace.relay.state import Failure, State, Step
+from headrace.relay.state import State, Step
 from headrace.relay.trace import Trace
 
 HOLD_BYTES = 64 * 1024

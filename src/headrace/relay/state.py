@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from headrace.model.problem import Problem
+from headrace.model.outcome import Failure
 
 
 class State(Enum):
@@ -19,14 +19,6 @@ class State(Enum):
     """The error event is ready and waits a moment for the LF of a CR; nothing else is relayed."""
     ENDED = "ended"
     """Over. Bytes that still come are received and go nowhere."""
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """An attempt that came to nothing: why, and whether no other attempt may follow (the work may have been done)."""
-
-    problem: Problem
-    final: bool = False
 
 
 @dataclass(slots=True)

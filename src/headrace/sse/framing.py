@@ -1,10 +1,8 @@
 """Cuts a byte stream of server-sent events into whole events, wherever the network cut it.
 
 An event ends behind a blank line; a line ends in LF, CRLF or CR (WHATWG HTML, section 9.2), in any mixture. CR and LF
-never
-occur inside a UTF-8 sequence, so nothing is decoded. Every byte is looked at once: an unfinished event is kept as a
-list of
-pieces and only new bytes are scanned, so a line of many megabytes costs linear time.
+never occur inside a UTF-8 sequence, so nothing is decoded. Every byte is looked at once: an unfinished event is kept as
+a list of pieces and only new bytes are scanned, so a line of many megabytes costs linear time.
 
 A CR at the end of what was read is a line end already; if the LF of a CRLF follows later, it belongs to that CR:
 
@@ -28,14 +26,15 @@ class Framer:
     """Framing of one stream.
 
     `line_end` is the first line end that the stream showed (None before); `lone_cr` says that it has shown a line end
-    of CR
-    alone; `bom` that it began with a byte order mark, which is not part of any event; `stray_lf` that the bytes last
-    fed began with the LF of a CR that was handed on before.
+    of
+    CR alone; `bom` that it began with a byte order mark, which is not part of any event; `stray_lf` that the bytes last
+    fed began with the LF of a CR that was handed on before. Who keeps the last event back for ever says so in
+    `dropped`; then `lf_dropped` says of a stray LF that it belongs to that event.
     """
 
     __slots__ = (
-        "_after_cr", "_at_line_start", "_bom_part", "_fresh", "_held", "_plain", "bom", "held", "line_end", "lone_cr",
-        "stray_lf",
+        "_after_cr", "_at_line_start", "_bom_part", "_fresh", "_held", "_plain", "bom", "dropped", "held", "lf_dropped",
+        "line_end", "lone_cr", "stray_lf",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -43,6 +42,8 @@ class Framer:
         self.lone_cr = False
         self.bom = False
         self.stray_lf = False
+        self.dropped = False
+        self.lf_dropped = False
         self.held = 0
         self._held: list[bytes] = []
         self._at_line_start = True
@@ -87,6 +88,7 @@ class Framer:
 
     def _scan(self, data: bytes) -> list[bytes]:
         self.stray_lf = False
+        self.lf_dropped, self.dropped = self.dropped, False
         if self._fresh:
             data = self._strip_bom(data)
             if not data:
