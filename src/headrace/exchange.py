@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from headrace.admission.admit import admit
-from headrace.http.coding import CodingError, decoder
+from headrace.http.coding import CodingError, decode_body, decoder
 from headrace.http.rules import content_length, downward, id_headers, identity, stream_head, upstream_request_id
 from headrace.journal.logbook import Logbook
 from headrace.journal.writer import JournalError, Writer
 from headrace.metering.meter import Meter
 from headrace.model.channel import Model
-from headrace.model.headers import Headers
+from headrace.model.headers import Headers, every
 from headrace.model.key import Key
 from headrace.model.outcome import End, Failure, Outcome
 from headrace.model.ports import ClientRequest
@@ -124,7 +124,7 @@ class Exchange:
             self._finish(outcome if outcome is not None else Outcome(End.INTERRUPTED, "internal", _INTERNAL))
 
     async def _line(self) -> Outcome:
-        body = await self._request.body()
+        body = await self._read_body()
         if isinstance(body, Problem):
             return self._unreadable(body)
         call = self._api.inspect(self._request.head, body, self._operation)
@@ -142,6 +142,15 @@ class Exchange:
         except JournalError as error:
             return _refused(replace(_NO_JOURNAL, detail=str(error)))
         return await self._attempt_all(call, model, candidates)
+
+    async def _read_body(self) -> bytes | Problem:
+        """The body, decoded from any Content-Encoding: in a thread, since a small one may expand a thousandfold."""
+        body = await self._request.body()
+        encodings = every(self._request.head.headers, b"content-encoding")
+        if isinstance(body, Problem) or not encodings:
+            return body
+        limit = self._stages.settings.server.max_body
+        return await self._stages.loop.run_in_executor(None, decode_body, body, b",".join(encodings), limit)
 
     async def _attempt_all(self, call: Call, model: Model, candidates: list[Candidate]) -> Outcome:
         """Try candidate after candidate until one is committed, or none is left."""
@@ -209,10 +218,12 @@ class Exchange:
                     failure = Failure(replace(_BAD_CODING, detail=str(error)))
         finally:
             problem = failure.problem if failure is not None else None
-            word = self._judge.word if self._judge is not None else ""
-            self._log.attempted(candidate, attempt, started, head, problem, word)
+            self._log.attempted(candidate, attempt, started, head, problem, self._word())
             attempt.close()
         return failure
+
+    def _word(self) -> str:
+        return self._judge.word if self._judge is not None else ""
 
     def _is_replaceable(self) -> bool:
         """Whether the last reply was not what was asked for: an error in a 200 is worth a second opinion, whoever it
@@ -242,11 +253,12 @@ class Exchange:
         self._judge = judge = Judge(self._api, head, call.asked, opened=machine is not None and machine.head_sent)
         if isinstance(machine, Machine) and judge.stream():
             machine.answered(meter, self._now())
-            inflater = decoder(head.header(b"content-encoding"))
-            return await pump.run(head.status, stream_head(headers), None, inflater)
+            coding = decoder(head.header(b"content-encoding"))
+            return await pump.run(head.status, stream_head(headers), None, coding)
         reply = machine if isinstance(machine, ReplyMachine) else self._reply_machine()
         fault = head.status >= 400
-        meaning = partial(_refused_upstream, head) if fault else meter.observe_body
+        encoding = b",".join(every(head.headers, b"content-encoding"))
+        meaning = partial(_refused_upstream, head) if fault else partial(meter.observe_body, encoding=encoding)
         reply.answered(judge, meaning, fault, self._now())
         pump.machine = reply
         failure = await pump.run(head.status, headers, content_length(head.headers))

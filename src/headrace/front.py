@@ -49,7 +49,10 @@ class Front:
 
     def __init__(self, stages: Stages, catalogue: Catalogue, ids: Ids) -> None:
         self.catalogue = catalogue
+        self.ready = True
+        """What /readyz says: false as soon as a drain begins, while requests are still taken."""
         self.draining = False
+        """Whether new exchanges are refused."""
         self.counts: Counter[str] = Counter()
         self.running: dict[Exchange, asyncio.Task[None]] = {}
         self._stages = stages
@@ -103,9 +106,8 @@ class Front:
             case Place.HEALTH:
                 self._answer(request, Reply(200, [_JSON], b'{"status":"ok"}'))
             case Place.READY:
-                ready = not self.draining
-                body = b'{"status":"ready"}' if ready else b'{"status":"draining"}'
-                self._answer(request, Reply(200 if ready else 503, [_JSON], body))
+                body = b'{"status":"ready"}' if self.ready else b'{"status":"draining"}'
+                self._answer(request, Reply(200 if self.ready else 503, [_JSON], body))
             case Place.ABOUT:
                 self._answer(request, Reply(200, [_JSON], _ABOUT))
             case _:

@@ -68,11 +68,13 @@ class Worker:
         self._collector = self._loop.call_later(COLLECT_S, self._collect)
 
     async def drain(self) -> None:
-        """Stop in good order: refuse new exchanges, let streams end, then end the rest with a word to their clients."""
+        """Stop in good order: not ready at once, after the notice refuse new exchanges, let streams end, then end the
+        rest with a word to their clients."""
         server = self._settings.server
-        self._front.draining = True
+        self._front.ready = False
         if self._front.running:
             await asyncio.sleep(min(server.drain_notice, server.drain))
+        self._front.draining = True
         self._server.drain()
         if self._front.running:
             await asyncio.wait(tuple(self._front.running.values()), timeout=server.drain)

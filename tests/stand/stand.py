@@ -122,7 +122,7 @@ class Stand:
             client.head(method=str(how.get("method", "POST")))
             return client.rest()
 
-    def send(self, client: Client, body: object, **how: object) -> Reply:
+    def send(self, client: Client, body: object = b"", **how: object) -> Reply:
         """One request on `client`, and the reply's head."""
         client.send(request(body, **how))  # type: ignore[arg-type]  # passed on as they are
         return client.head()

@@ -137,6 +137,34 @@ def test_u1_closes_while_the_request_is_on_its_way(monkeypatch: pytest.MonkeyPat
         run(main())
 
 
+@pytest.mark.parametrize(("tls", "notified"), [(Tls.AIOFASTNET, False), (Tls.AIOFASTNET, True), (Tls.LOOP, True)])
+def test_u1_under_tls(certificates: Certificates, monkeypatch: pytest.MonkeyPatch, tls: Tls, notified: bool) -> None:
+    """With close_notify before the FIN, and without: then uvloop's own TLS tells too late, when the socket is gone."""
+    blind(monkeypatch)
+
+    def serve(server: ThreadServer, sock: socket.socket) -> None:
+        with certificates.server.wrap_socket(sock, server_side=True, suppress_ragged_eofs=True) as secured:
+            serve_and_close_on_demand(server, secured)
+            if notified:
+                secured.settimeout(0)
+                with suppress(OSError):
+                    secured.unwrap()  # writes close_notify, and does not wait for the answer
+
+    async def main() -> None:
+        async with upstream(tls) as stage:
+            here = channel(server.port, scheme="https", host="localhost", ca=certificates.ca)
+            await exchange(stage.attempt(here, post(b"{}")))
+            for number in range(20):
+                server.close_idle()
+                attempt = stage.attempt(here, post(b"{}"))
+                _, body, _ = await exchange(attempt, at_once=True)
+                assert body == b"ok" and attempt.replayed and not attempt.maybe_executed
+                assert server.counted == server.connections == number + 2
+
+    with ThreadServer(serve) as server:
+        run(main())
+
+
 def test_a_large_request_is_replayed_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """A write meets the RST before the EOF is read: EPIPE, which only follows a FIN."""
     blind(monkeypatch)

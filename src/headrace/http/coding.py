@@ -1,18 +1,45 @@
-"""Content codings: undoing what a peer applied to a body, piece by piece and bounded (RFC 9110 section 8.4)."""
+"""Content codings: undoing what a peer applied to a body, in pieces and bounded (RFC 9110 section 8.4).
+
+| coding | as |
+| --- | --- |
+| gzip, x-gzip | also several members one after the other |
+| deflate | with the zlib wrapper that the standard asks for, or without it, as many clients send it |
+| br | |
+| zstd | also several frames one after the other |
+"""
 
 import zlib
 from collections.abc import Iterator
+from typing import Protocol
+
+import brotli
+import zstandard
+
+from headrace.model.problem import Kind, Problem
 
 PIECE = 256 * 1024
-"""Most bytes that one step of decoding gives out, however far the input expands."""
+"""About the most bytes that one step of decoding gives out, however far the input expands."""
+MOST_CODINGS = 3
+"""How many codings one body may have on top of each other."""
 
 
 class CodingError(Exception):
-    """The bytes are not what their Content-Encoding says."""
+    """The bytes are not what their Content-Encoding says, or it is not known."""
 
 
-class Inflater:
-    """Decodes gzip (also several members) or deflate (with or without the zlib wrapper that RFC 9110 asks for)."""
+class Decoder(Protocol):
+    """Undoes one coding."""
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """The decoded bytes of `data`, piece by piece. Raises CodingError."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether what was fed is whole."""
+
+
+class Zlib:
+    """gzip or deflate."""
 
     __slots__ = ("_gzip", "_machine", "_started")
 
@@ -21,34 +48,153 @@ class Inflater:
         self._started = False
         self._machine = zlib.decompressobj(zlib.MAX_WBITS | 16 if gzip else zlib.MAX_WBITS)
 
+    @property
+    def complete(self) -> bool:
+        """Whether the last member is whole."""
+        return self._machine.eof
+
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The decoded bytes of `data`, in pieces of at most PIECE. Raises CodingError."""
-        if not self._gzip and not self._started and data and data[0] & 0x0F != 8:
-            self._machine = zlib.decompressobj(-zlib.MAX_WBITS)
-        self._started = self._started or bool(data)
+        """The decoded bytes of `data`, in pieces of at most PIECE."""
+        if data and not self._started:
+            self._started = True
+            if (
+                not self._gzip and data[0] & 0x0F != 8
+            ):  # no zlib header: method 8 stands in the low bits of its first byte
+                self._machine = zlib.decompressobj(-zlib.MAX_WBITS)
         while data:
+            if self._machine.eof:
+                if not self._gzip:
+                    raise CodingError("there are bytes behind its end")
+                self._machine = zlib.decompressobj(zlib.MAX_WBITS | 16)
             try:
                 piece = self._machine.decompress(data, PIECE)
             except zlib.error as error:
                 raise CodingError(str(error)) from None
             if piece:
                 yield piece
-            data = self._machine.unconsumed_tail
+            data = self._machine.unused_data if self._machine.eof else self._machine.unconsumed_tail
+
+
+class Brotli:
+    """br."""
+
+    __slots__ = ("_machine",)
+
+    def __init__(self) -> None:
+        self._machine = brotli.Decompressor()
+
+    @property
+    def complete(self) -> bool:
+        """Whether the stream is whole."""
+        return bool(self._machine.is_finished())
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """The decoded bytes of `data`, in pieces of about PIECE."""
+        while True:
+            try:
+                piece = self._machine.process(data, output_buffer_limit=PIECE)
+            except brotli.error as error:
+                raise CodingError(str(error)) from None
+            data = b""
+            if piece:
+                yield piece
+            if self._machine.can_accept_more_data() or self._machine.is_finished():
+                return
+
+
+class Zstd:
+    """zstd. Input is fed in small steps, since one step's output is only bounded by the input's size."""
+
+    __slots__ = ("_fed", "_machine")
+
+    _STEP = 256
+
+    def __init__(self) -> None:
+        self._machine = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
+        self._fed = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether the last frame is whole."""
+        return self._fed and bool(self._machine.eof)
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """The decoded bytes of `data`: at most a few of zstd's blocks (128 KiB) at a time."""
+        position = 0
+        while position < len(data):
+            self._fed = True
+            step = data[position : position + self._STEP]
+            position += len(step)
+            yield from self._step(step)
+
+    def _step(self, step: bytes) -> Iterator[bytes]:
+        while step:
             if self._machine.eof:
-                data = self._machine.unused_data
-                if not self._gzip or not data:
-                    return
-                self._machine = zlib.decompressobj(zlib.MAX_WBITS | 16)
+                self._machine = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
+            try:
+                piece = self._machine.decompress(step)
+            except zstandard.ZstdError as error:
+                raise CodingError(str(error)) from None
+            if piece:
+                yield piece
+            step = self._machine.unused_data if self._machine.eof else b""
 
 
-def decoder(coding: bytes | None) -> Inflater | None:
-    """What undoes `coding`, one Content-Encoding's value; None for identity. Raises CodingError where it is not
-    known."""
-    name = (coding or b"identity").strip().lower()
-    if name in (b"identity", b""):
-        return None
-    if name in (b"gzip", b"x-gzip"):
-        return Inflater(gzip=True)
-    if name == b"deflate":
-        return Inflater(gzip=False)
-    raise CodingError(f"the coding {name[:40]!r} is not known")
+def decoder(coding: bytes | None) -> Decoder | None:
+    """What undoes `coding`, the value of a Content-Encoding with one coding; None for identity. Raises CodingError."""
+    match (coding or b"").strip().lower():
+        case b"" | b"identity":
+            return None
+        case b"gzip" | b"x-gzip":
+            return Zlib(gzip=True)
+        case b"deflate":
+            return Zlib(gzip=False)
+        case b"br":
+            return Brotli()
+        case b"zstd":
+            return Zstd()
+    raise CodingError(f"the coding {(coding or b'')[:40]!r} is not known")
+
+
+def decode_body(body: bytes, encoding: bytes, limit: int) -> bytes | Problem:
+    """A whole body without its codings, the last applied undone first; at most `limit` bytes.
+
+    Problems: unsupported_encoding (415), bad_request (a broken or cut body), payload_too_large (decoded).
+    """
+    names = [name.strip() for name in encoding.split(b",")]
+    if len(names) > MOST_CODINGS:
+        return Problem(Kind.BAD_REQUEST, f"The body has more than {MOST_CODINGS} encodings. Send it plain.")
+    for name in reversed(names):
+        try:
+            coding = decoder(name)
+        except CodingError:
+            return Problem(
+                Kind.UNSUPPORTED_ENCODING,
+                "The body has an encoding that is not known here. Send it plain, or as gzip, deflate, br or zstd.",
+            )
+        if coding is None:
+            continue
+        decoded = _decode(body, coding, limit)
+        if isinstance(decoded, Problem):
+            return decoded
+        body = decoded
+    return body
+
+
+def _decode(body: bytes, coding: Decoder, limit: int) -> bytes | Problem:
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        for piece in coding.feed(body):
+            size += len(piece)
+            if size > limit:
+                return Problem(
+                    Kind.PAYLOAD_TOO_LARGE,
+                    f"The decoded body is larger than the {limit} bytes that are taken; send less.",
+                )
+            pieces.append(piece)
+    except CodingError as error:
+        return Problem(Kind.BAD_REQUEST, f"The body is not what its Content-Encoding says: {error}.")
+    if not coding.complete:
+        return Problem(Kind.BAD_REQUEST, "The encoded body is cut short. Send the whole of it.")
+    return b"".join(pieces)

@@ -4,10 +4,14 @@ A protocol's observer may fail on anything that an upstream sends; such an event
 unreadable, and taken for progress, since it is an event.
 """
 
+from headrace.http.coding import decode_body
 from headrace.model.outcome import End, Outcome
 from headrace.model.problem import Problem
 from headrace.model.wire import BodyEnd, Sight
 from headrace.protocols.interface import Observer
+
+MOST_DECODED_BYTES = 64 * 1024 * 1024
+"""How far the copy of an encoded reply may expand."""
 
 
 class Meter:
@@ -47,13 +51,17 @@ class Meter:
         """What it means that the stream's body is over."""
         return self.observer.ended(how)
 
-    def observe_body(self, body: bytes | None) -> Outcome:
-        """What a whole reply is; None where it was too large to read."""
+    def observe_body(self, body: bytes | None, encoding: bytes = b"") -> Outcome:
+        """What a whole reply is; None where it was too large to read. Of an encoded one a copy is decoded."""
         if body is None:
             self.unreadable += 1
             return Outcome(End.COMPLETED, "too large to read")
+        decoded = decode_body(body, encoding, MOST_DECODED_BYTES) if encoding else body
+        if isinstance(decoded, Problem):
+            self.unreadable += 1
+            return Outcome(End.COMPLETED, "unreadable")
         try:
-            return self.observer.observe_body(body)
+            return self.observer.observe_body(decoded)
         except Exception:  # noqa: BLE001  as above
             self.unreadable += 1
             return Outcome(End.COMPLETED, "unreadable")

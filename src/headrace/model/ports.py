@@ -42,8 +42,8 @@ class Attempt(Protocol):
         twice."""
 
     @property
-    def uploaded(self) -> bool:
-        """Whether the whole request has been handed to the kernel."""
+    def uploaded_at(self) -> float | None:
+        """When the whole request had been handed to the kernel (monotonic seconds); None before."""
 
 
 class Sink(Protocol):

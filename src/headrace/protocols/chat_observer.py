@@ -20,6 +20,8 @@ from headrace.protocols.interface import Features
 from headrace.protocols.openai_fault import problem_from_error
 from headrace.sse.event import parse
 
+MOST_WORD = 200
+"""Characters that are kept of the upstream's own words: they go into the entry, which is small."""
 _INCOMPLETE = frozenset(("length", "content_filter"))
 _INTERRUPTED = Problem(
     Kind.UPSTREAM_INTERRUPTED, "The upstream's stream broke off before its end. Send the whole request again."
@@ -168,7 +170,7 @@ class ChatObserver:
             return Outcome(End.COMPLETED, "unreadable")
         self._note(chunk)
         for choice in chunk.choices or ():
-            self._finishes[choice.index] = choice.finish_reason
+            self._finishes[choice.index] = choice.finish_reason[:MOST_WORD] if choice.finish_reason else None
             if choice.message is not None:
                 self._count(choice.message)
         self._done = True
@@ -190,14 +192,15 @@ class ChatObserver:
         if chunk.error and not output:
             self._problem = problem_from_error(chunk.error)
             return Sight.ERROR
-        if finish and self.finished:
+        if (finish or output) and self.finished:
+            # Also output behind the finish_reason: the tail begins anew, so that what still comes is not cut off.
             return Sight.FINISHED
         return Sight.PROGRESS if output or finish else self._quiet(chunk)
 
     def _is_plain_text(self, choice: _Choice) -> bool:
         """Count the commonest chunk of all, some content of a choice that has begun: a third of the general reading."""
         delta = choice.delta
-        if delta is None or not delta.content or choice.finish_reason is not None or choice.index not in self._finishes:
+        if delta is None or not delta.content or choice.finish_reason or self._finishes.get(choice.index, "") is not None:
             return False
         if delta.tool_calls or delta.reasoning or delta.reasoning_content or delta.refusal or delta.function_call:
             return False
@@ -211,8 +214,8 @@ class ChatObserver:
         output = finish = False
         finishes = self._finishes
         for choice in choices:
-            if choice.finish_reason is not None:
-                finishes[choice.index] = choice.finish_reason
+            if choice.finish_reason:
+                finishes[choice.index] = choice.finish_reason[:MOST_WORD]
                 finish = True
             elif choice.index not in finishes:
                 finishes[choice.index] = None
@@ -230,7 +233,7 @@ class ChatObserver:
 
     def _note(self, chunk: _Chunk) -> None:
         if chunk.model:
-            self.served_model = chunk.model
+            self.served_model = chunk.model[:MOST_WORD]
         if chunk.usage is not None:
             self.usage = _merge(self.usage, chunk.usage)
             self.usage_is_final = True
@@ -302,15 +305,15 @@ def _read_leniently(payload: bytes) -> _Chunk | None:
     None where the payload is no JSON at all. JSON that is no object reads as an empty chunk.
     """
     try:
-        value = json.loads(payload.decode("utf-8"))
+        value = json.loads(payload.decode("utf-8"), parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         return None
     chunk = _Chunk()
     if not isinstance(value, dict):
         return chunk
     chunk.error = value.get("error")
-    chunk.model = _as(value.get("model"), str)
-    chunk.usage = _as(value.get("usage"), _Usage)
+    chunk.model = _word(value.get("model"))
+    chunk.usage = _lenient_usage(value.get("usage"))
     choices = value.get("choices")
     if isinstance(choices, list):
         chunk.choices = [_lenient_choice(choice) for choice in choices if isinstance(choice, dict)]
@@ -323,7 +326,7 @@ def _lenient_choice(value: dict[str, Any]) -> _Choice:
         index=index if isinstance(index, int) else 0,
         delta=_lenient_delta(value.get("delta")),
         message=_lenient_delta(value.get("message")),
-        finish_reason=_as(value.get("finish_reason"), str),
+        finish_reason=_word(value.get("finish_reason")),
     )
 
 
@@ -338,6 +341,40 @@ def _lenient_delta(value: object) -> _Delta | None:
     delta.tool_calls = _as(value.get("tool_calls"), list[_ToolCall])
     delta.function_call = _as(value.get("function_call"), _Function)
     return delta
+
+
+def _lenient_usage(value: object) -> _Usage | None:
+    if not isinstance(value, dict):
+        return None
+    usage = _Usage(_whole(value.get("prompt_tokens")), _whole(value.get("completion_tokens")))
+    into, out = value.get("prompt_tokens_details"), value.get("completion_tokens_details")
+    if isinstance(into, dict):
+        usage.prompt_tokens_details = _InputDetails(
+            _whole(into.get("cached_tokens")),
+            _whole(into.get("cache_write_tokens")),
+            _whole(into.get("audio_tokens")),
+        )
+    if isinstance(out, dict):
+        usage.completion_tokens_details = _OutputDetails(
+            _whole(out.get("reasoning_tokens")), _whole(out.get("audio_tokens"))
+        )
+    return usage
+
+
+def _whole(value: object) -> int | None:
+    """A count, however it is spelled: 100, 1.0E+2."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _word(value: object) -> str | None:
+    """A text that goes into records, which are UTF-8: half a surrogate pair becomes a question mark."""
+    return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else None
+
+
+def _refuse_constant(name: str) -> object:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _as(value: object, kind: type[T]) -> T | None:

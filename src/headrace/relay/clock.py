@@ -1,9 +1,8 @@
 """The clocks of one exchange: what has been seen when, and which limit that breaks. Pure: the time is passed in.
 
-All limits are compared with times that were noted; nothing is armed or cancelled. Upstream clocks (first event,
-stall,
-the tail) stand still while the gateway itself has paused the upstream; the client's clock (keepalive) runs from the last byte sent to
-it.
+All limits are compared with times that were noted; nothing is armed or cancelled. Upstream clocks (first event, stall,
+the tail) stand still while the gateway itself has paused the upstream; the client's clock (keepalive) runs from the
+last byte sent to it.
 """
 
 from enum import Enum

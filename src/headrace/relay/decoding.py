@@ -1,6 +1,6 @@
 """Stands between a connection and the pump where an upstream compressed its stream though it was asked not to."""
 
-from headrace.http.coding import CodingError, Inflater
+from headrace.http.coding import CodingError, Decoder
 from headrace.model.ports import BodyReceiver
 from headrace.model.wire import BodyEnd
 
@@ -8,16 +8,16 @@ from headrace.model.wire import BodyEnd
 class Decoding:
     """Passes the decoded body on (`model.ports.BodyReceiver`). Bytes that cannot be decoded are a cut."""
 
-    __slots__ = ("_inflater", "_receiver")
+    __slots__ = ("_decoder", "_receiver")
 
-    def __init__(self, receiver: BodyReceiver, inflater: Inflater) -> None:
+    def __init__(self, receiver: BodyReceiver, decoder: Decoder) -> None:
         self._receiver: BodyReceiver | None = receiver
-        self._inflater = inflater
+        self._decoder = decoder
 
     def body(self, data: bytes) -> None:
         """Encoded bytes."""
         try:
-            for piece in self._inflater.feed(data):
+            for piece in self._decoder.feed(data):
                 if self._receiver is not None:
                     self._receiver.body(piece)
         except CodingError:

@@ -24,7 +24,7 @@ from headrace.model.wire import BodyEnd, Sight
 from headrace.relay.clock import NEVER, Clock, Verdict
 from headrace.relay.hold import Hold
 from headrace.relay.problems import CUT, FAILED_FIRST, STALLED, TIME_OVER, TIMEOUT, nothing_came
-from headrace.relay.state import State, Step
+from headrace.relay.state import UNTOUCHED, Repaired, State, Step
 from headrace.relay.trace import Trace
 from headrace.relay.voice import Meter, Voice
 from headrace.sse.event import missing_end
@@ -112,15 +112,15 @@ class Machine:
         if self.state is State.CLOSING:
             self._close_after_cr()
             return
-        write, insert = self._repair(now) if how is BodyEnd.FRAMED else (b"", b"")
+        repaired = self._repair(now) if how is BodyEnd.FRAMED else UNTOUCHED
         if self.step is not None and self.step.failed is not None:
             return
         if self.state is State.WAITING:
             self._fail(nothing_came(how))
         elif self.state is State.ENDING and self.outcome is not None:
-            self._end(self.outcome, write, insert)
+            self._end(self.outcome, repaired)
         else:
-            self._conclude(self._meaning(how), now, write, insert, alive=False)
+            self._conclude(self._meaning(how), now, repaired, alive=False)
 
     def tick(self, now: float, drained: bool) -> None:
         """Look at the clocks. `drained`: the client's transport holds nothing unsent."""
@@ -137,7 +137,8 @@ class Machine:
             self._expire(verdict, now)
         elif waiting and not self.head_sent:
             if clock.may_open(now):
-                self._open_early(now)
+                self.head_sent = self.early_open = True
+                self.step = Step(open=True, insert=self._keepalive(now))
         elif drained and clock.keepalive_due(now):
             self._keep_alive(now)
 
@@ -162,8 +163,7 @@ class Machine:
             self._conclude(outcome, now)
 
     def pass_plainly(self, now: float) -> bytes:
-        """Too much is held in the worker. What to relay now; an unfinished event is given up, and the stream passes
-        plainly from here on; without one, preamble events commit and heartbeats are dropped."""
+        """Too much is held in the worker: give up the unfinished event, else what waits for the commit."""
         out: list[bytes] = []
         if self._framer.held:
             self._give_up_event(now, out)
@@ -307,39 +307,35 @@ class Machine:
         """Join, hash and count what the pump hands to the client in this call."""
         if not out:
             return b""
-        data = out[0] if len(out) == 1 else b"".join(out)
+        data = b"".join(out)
         self.clock.out_at = now
         self.trace.release(data)
         return data
 
-    def _repair(self, now: float) -> tuple[bytes, bytes]:
-        """At a framed end: a last block that lacks only its blank line is an event. (its bytes, the missing line
-        ends)."""
+    def _repair(self, now: float) -> Repaired:
+        """A last block that lacks only its blank line is an event: its bytes and the line ends that it lacks."""
         rest = self._framer.rest()
         if not rest or self._observe is None or self.plain:
-            return b"", b""
+            return UNTOUCHED
         end = missing_end(rest)
         sight = self._observe(rest + end)
         if sight is Sight.HEARTBEAT or sight is Sight.COMMENT:
-            return b"", b""
+            return UNTOUCHED
         self._framer.take_rest()
         out: list[bytes] = []
         self._place(rest, sight, now, out)
         if not out:
-            return b"", b""
+            return UNTOUCHED
         self.trace.repaired += len(end)
         return self._release(out, now), end
 
     def _meaning(self, how: BodyEnd) -> Outcome:
-        """What the end of the body means: a committed stream has a meter that knows."""
         return self._meter.ended(how) if self._meter is not None else CUT
 
     def _expire(self, verdict: Verdict, now: float) -> None:
         match verdict:
-            case Verdict.GRACE if self.outcome is not None:
-                self._end(self.outcome)
             case Verdict.GRACE | Verdict.TAIL:
-                self._conclude(self._meaning(BodyEnd.FRAMED), now)
+                self._end(self.outcome or self._meaning(BodyEnd.FRAMED))
             case Verdict.TOTAL | Verdict.OPEN:
                 self._conclude(TIME_OVER[verdict.value], now)
             case Verdict.PREAMBLE:
@@ -353,12 +349,8 @@ class Machine:
             case Verdict.STALL:
                 self._conclude(Outcome(End.STALLED, "stall", STALLED), now)
 
-    def _open_early(self, now: float) -> None:
-        self.head_sent = self.early_open = True
-        self.step = Step(open=True, insert=self._keepalive(now))
-
     def _keep_alive(self, now: float) -> None:
-        if self.state is State.ENDING or self.plain or self._cr_is_open:
+        if self.state is State.ENDING or self.plain or (self.trace.released and self._framer.cr_is_open):
             return
         self.step = Step(insert=self._keepalive(now))
 
@@ -371,49 +363,35 @@ class Machine:
             self.trace.insert(keepalive)
         return keepalive
 
-    @property
-    def _cr_is_open(self) -> bool:
-        """Whether the last byte delivered is a CR that may yet turn out to be half of a CRLF."""
-        framer = self._framer
-        open_cr = framer.ends_in_cr and not framer.lone_cr and not framer.held and not framer.dropped
-        return open_cr and self.trace.released > 0
-
     def _fail(self, problem: Problem) -> None:
-        """This attempt is over; nothing of it was delivered."""
         self.clock.rest()
         self.step = Step(failed=Failure(problem))
 
-    def _conclude(
-        self, outcome: Outcome, now: float, write: bytes = b"", insert: bytes = b"", alive: bool = True
-    ) -> None:
+    def _conclude(self, outcome: Outcome, now: float, repaired: Repaired = UNTOUCHED, alive: bool = True) -> None:
         """End, with an error event where the client would otherwise take a broken answer for a whole one."""
         good = outcome.end in (End.COMPLETED, End.INCOMPLETE, End.FAILED)
-        unheard = self.state is State.WAITING and not self.head_sent
-        if good or unheard or outcome.problem is None:
-            self._end(outcome, write, insert)
+        if good or outcome.problem is None or (self.state is State.WAITING and not self.head_sent):
+            self._end(outcome, repaired)
             return
         self.outcome = outcome
         event = b"" if self.plain else self._voice.interrupt(outcome.problem, self._framer.line_end)
         if not event:
-            self._end(outcome, write, insert, abort=True)
+            self._end(outcome, repaired, abort=True)
             return
-        if alive and self._cr_is_open:
+        if alive and self.trace.released and self._framer.cr_is_open:
             self.state = State.CLOSING
             self._after_cr = (now + CR_GRACE_S, event)
             self.step = Step()
             return
-        self._end(outcome, write, insert, event)
+        self._end(outcome, repaired, event)
 
     def _close_after_cr(self) -> None:
-        after, self._after_cr = self._after_cr, None
-        if after is not None and self.outcome is not None:
-            self._end(self.outcome, event=after[1])
+        if self._after_cr is not None and self.outcome is not None:
+            self._end(self.outcome, event=self._after_cr[1])
 
-    def _end(
-        self, outcome: Outcome, write: bytes = b"", insert: bytes = b"", event: bytes = b"", abort: bool = False
-    ) -> None:
-        for part in filter(None, (insert, event)):
+    def _end(self, outcome: Outcome, repaired: Repaired = UNTOUCHED, event: bytes = b"", abort: bool = False) -> None:
+        for part in filter(None, (repaired[1], event)):
             self.trace.insert(part)
         self.outcome = outcome
         self.state = State.ENDED
-        self.step = Step(write=write, insert=insert + event, ended=True, abort=abort)
+        self.step = Step(write=repaired[0], insert=repaired[1] + event, ended=True, abort=abort)

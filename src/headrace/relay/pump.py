@@ -8,7 +8,7 @@ all in that call. No await, task, queue or timer per event. The exchange awaits 
 import asyncio
 from collections.abc import Callable
 
-from headrace.http.coding import Inflater
+from headrace.http.coding import Decoder
 from headrace.model.headers import Headers
 from headrace.model.outcome import End, Failure, Outcome
 from headrace.model.ports import Attempt, Sink
@@ -29,8 +29,8 @@ class Pump:
     """One exchange's pump over all its attempts. `start` it when the first attempt begins; `stop` it in the end."""
 
     __slots__ = (
-        "_attempt", "_done", "_drain", "_headers", "_held", "_length", "_limits", "_on_commit", "_share", "_sink",
-        "_status", "_stuck_at", "_stuck_unsent", "failure", "machine",
+        "_attempt", "_decoder", "_done", "_drain", "_headers", "_held", "_length", "_limits", "_on_commit", "_share",
+        "_sink", "_status", "_stuck_at", "_stuck_unsent", "failure", "machine",
     )  # fmt: skip
 
     def __init__(
@@ -56,6 +56,7 @@ class Pump:
         self._done: asyncio.Future[Failure | None] | None = None
         self._held = 0
         self._drain: Drain | None = None
+        self._decoder: Decoder | None = None
         self._stuck_at = 0.0
         self._stuck_unsent = 0
 
@@ -94,17 +95,18 @@ class Pump:
         self.machine.rest()
 
     async def run(
-        self, status: int, headers: Headers, length: int | None, inflater: Inflater | None = None
+        self, status: int, headers: Headers, length: int | None, decoder: Decoder | None = None
     ) -> Failure | None:
         """Relay the attempt's body under this head until it ended (None; see the machine's outcome) or came to
         nothing."""
         attempt = self._attempt
         if attempt is None or self.machine.state is State.ENDED:
-            return None
+            return self.failure  # a limit may have passed between the head and this call
         self._status, self._headers, self._length = status, headers, length
         self._done = done = self._share.loop.create_future()
+        self._decoder = decoder
         self._act()
-        attempt.attach(self if inflater is None else Decoding(self, inflater))
+        attempt.attach(self if decoder is None else Decoding(self, decoder))
         failure: Failure | None = await done
         return failure
 
@@ -134,7 +136,7 @@ class Pump:
             if self._on_commit is not None:
                 self._commit()
             self._sink.write(out)
-        if self._held or not out:
+        if self._held or len(out) != len(data):
             self._hold(machine.held)
         if machine.step is not None:
             self._act()
@@ -174,6 +176,8 @@ class Pump:
         machine = self.machine
         sink = self._sink
         unsent = sink.unsent
+        if self._attempt is not None and self._attempt.uploaded_at is not None:
+            machine.clock.uploaded_at = min(machine.clock.uploaded_at, self._attempt.uploaded_at)
         if sink.paused and self._is_stuck(now, unsent):
             machine.end(Outcome(End.CLIENT_GONE, "write_timeout"), now)
         else:
@@ -225,10 +229,10 @@ class Pump:
         if step is None:
             return
         sink = self._sink
-        if step.ended and step.write and not step.abort and isinstance(machine, ReplyMachine):
+        if step.ended and (step.write or step.open) and not step.abort and isinstance(machine, ReplyMachine):
             self._length = len(step.write)  # nothing has been sent: this is all of it
         if step.open:
-            self._open()
+            self._commit() if step.ended else self._open()
         if step.write:
             self._commit()
             sink.write(step.write)
@@ -254,12 +258,12 @@ class Pump:
 
     def _finish(self, step: Step) -> None:
         sink = self._sink
+        outcome = self.machine.outcome
         if sink.started and not sink.gone:
-            if step.abort:
-                sink.abort()
+            if step.abort or (outcome is not None and outcome.end is End.CLIENT_GONE):
+                sink.abort()  # a client that takes nothing must never find a whole answer in what it takes later
             else:
                 sink.finish()
-        outcome = self.machine.outcome
         attempt, self._attempt = self._attempt, None
         if attempt is not None and self._begin_drain(attempt):
             return
@@ -282,7 +286,7 @@ class Pump:
             attempt, *reading, self.machine.trace, self._share, deadline, lambda: _resolve(self._done, None)
         )
         self._share.wheel.add(drain, deadline)
-        attempt.attach(drain)
+        attempt.attach(drain if self._decoder is None else Decoding(drain, self._decoder))
         attempt.resume()
         return True
 

@@ -116,6 +116,7 @@ class ReplyMachine:
         """A new attempt."""
         self._copy = []
         self._copied = 0
+        self._fault = False
         self.clock.attempt_at = now
         self.clock.uploaded_at = self.clock.last_at = self.clock.fault_at = NEVER
 
@@ -143,25 +144,24 @@ class ReplyMachine:
             self.trace.event(now, len(data))
             self.trace.release(data)
             return data
-        return self._commit(now, whole=False) if self._copied >= HOLD_BYTES else b""
+        return (self._commit(now, whole=False) or b"") if self._copied >= HOLD_BYTES else b""
 
     def upstream_end(self, how: BodyEnd, now: float) -> None:
         """The body is over."""
         if self.state is State.ENDED:
             return
         cut = how is BodyEnd.CUT
-        write = b""
-        if self.state is State.WAITING:
-            if cut and not self._fault:
-                self._fail(Failure(INTERRUPTED, final=True))
-                return
-            write = self._commit(now, whole=True)
-            if self.state is State.WAITING:
-                return
+        opened = self.state is State.COMMITTED
+        if cut and not opened and not self._fault:
+            self._fail(Failure(INTERRUPTED, final=True))
+            return
+        write = b"" if opened else self._commit(now, whole=True)
+        if write is None:
+            return
         if cut:
             self._end(CUT, write, abort=True)
         else:
-            self._end(self._meaning(), write)
+            self._end(self._meaning(), write, open=not opened)
 
     def tick(self, now: float, drained: bool) -> None:
         """Look at the clocks."""
@@ -183,25 +183,25 @@ class ReplyMachine:
 
     def pass_plainly(self, now: float) -> bytes:
         """Too much is held in this worker: judge what has come."""
-        return self._commit(now, whole=False)
+        return self._commit(now, whole=False) or b""
 
     def _silent(self, now: float) -> None:
         if self.state is State.COMMITTED:
             self._end(Outcome(End.STALLED, "stall", STALLED), abort=True)
         elif self._fault:
             write = self._commit(now, whole=True)
-            if write or self.step is None:
-                self._end(self._meaning(), write)
+            if write is not None:
+                self._end(self._meaning(), write, open=True)
         else:
             self._fail(Failure(REPLY_TIMEOUT if self.clock.last_at == NEVER else STALLED, final=True))
 
-    def _commit(self, now: float, whole: bool) -> bytes:
-        """Judge what is held; the bytes to relay where it is good, else the attempt has failed."""
+    def _commit(self, now: float, whole: bool) -> bytes | None:
+        """Judge what is held; the bytes to relay where it is good, else None: the attempt has failed."""
         body = b"".join(self._copy or ())
         failure = self._judge(body, whole) if self._judge is not None else None
         if failure is not None:
             self._fail(failure)
-            return b""
+            return None
         self.state = State.COMMITTED
         self.clock.fault_at = NEVER
         self.trace.event(now, len(body))
@@ -226,8 +226,8 @@ class ReplyMachine:
         self.rest()
         self.step = Step(failed=failure)
 
-    def _end(self, outcome: Outcome, write: bytes = b"", abort: bool = False) -> None:
+    def _end(self, outcome: Outcome, write: bytes = b"", abort: bool = False, open: bool = False) -> None:
         self.outcome = outcome
         self.state = State.ENDED
         self._copy = None
-        self.step = Step(write=write, ended=True, abort=abort)
+        self.step = Step(open=open, write=write, ended=True, abort=abort)

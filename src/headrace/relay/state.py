@@ -5,6 +5,10 @@ from enum import Enum
 
 from headrace.model.outcome import Failure
 
+Repaired = tuple[bytes, bytes]
+"""The bytes of a last event that came without its blank line, and the line ends that it lacked."""
+UNTOUCHED: Repaired = (b"", b"")
+
 
 class State(Enum):
     """Where a stream stands."""
@@ -26,7 +30,7 @@ class Step:
     """What the pump must do, in this order. An empty step says that `due` has come nearer."""
 
     open: bool = False
-    """Send the head now, before any event (early open)."""
+    """Send the head now, before any event (early open), or for a reply whose body is empty."""
     write: bytes = b""
     """Relay these bytes of the upstream's."""
     insert: bytes = b""

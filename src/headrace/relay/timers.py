@@ -1,12 +1,11 @@
 """One coarse timing wheel per worker: all limits of all exchanges run on it, and an event re-arms nothing.
 
-A ticker stands in one bucket at a time and says at each tick when it wants to be looked at next; what an event
-changes is
-only read there. Adding is O(1); a turn of the wheel touches the tickers that are due and nobody else.
+A ticker stands in one bucket at a time and says at each tick when it wants to be looked at next; what an event changes
+is only read there. Adding and removing are O(1), and what was removed is not referred to; a turn of the wheel touches
+the tickers that are due and nobody else. A ticker that raises stops no other: the loop's exception handler hears of it.
 """
 
 import asyncio
-from collections import defaultdict
 
 from headrace.model.ports import Ticker
 
@@ -20,10 +19,11 @@ class Wheel:
     def __init__(self, loop: asyncio.AbstractEventLoop, quantum_s: float = QUANTUM_S) -> None:
         self._loop = loop
         self._quantum = quantum_s
-        self._buckets: defaultdict[int, list[Ticker]] = defaultdict(list)
+        self._buckets: dict[int, dict[Ticker, None]] = {}
         self._place: dict[Ticker, int] = {}
         self._turned = int(loop.time() / quantum_s)
         self._timer: asyncio.TimerHandle | None = None
+        self._turning = False
 
     def __len__(self) -> int:
         return len(self._place)
@@ -35,14 +35,25 @@ class Wheel:
         place = self._place.get(ticker)
         if place is not None and place <= bucket:
             return
+        if place is not None:
+            self._take_out(ticker, place)
         self._place[ticker] = bucket
-        self._buckets[bucket].append(ticker)
-        if self._timer is None:
+        self._buckets.setdefault(bucket, {})[ticker] = None
+        if self._timer is None and not self._turning:
             self._arm()
 
     def remove(self, ticker: Ticker) -> None:
-        """Forget `ticker`. Its old bucket drops it when it comes round."""
-        self._place.pop(ticker, None)
+        """Forget `ticker`."""
+        place = self._place.pop(ticker, None)
+        if place is not None:
+            self._take_out(ticker, place)
+
+    def _take_out(self, ticker: Ticker, number: int) -> None:
+        bucket = self._buckets.get(number)
+        if bucket is not None:  # the bucket that is being worked through is not there any more
+            bucket.pop(ticker, None)
+            if not bucket:
+                del self._buckets[number]
 
     def close(self) -> None:
         """Stop turning and forget all."""
@@ -64,15 +75,23 @@ class Wheel:
         passed = range(self._turned + 1, reached + 1)
         numbers = passed if len(passed) <= len(self._buckets) else sorted(n for n in self._buckets if n <= reached)
         self._turned = reached
-        for number in numbers:
-            for ticker in self._buckets.pop(number, ()):
-                if self._place.get(ticker) != number:
-                    continue
-                del self._place[ticker]
-                due = ticker.tick(now)
-                if due is not None:
-                    self.add(ticker, due)
-        if self._place:
-            self._arm()
-        else:
-            self._buckets.clear()
+        waiting = [(ticker, number) for number in numbers for ticker in self._buckets.pop(number, ())]
+        waiting.reverse()
+        self._turning = True
+        try:
+            while waiting:
+                ticker, number = waiting.pop()
+                if self._place.get(ticker) == number:
+                    del self._place[ticker]
+                    due = ticker.tick(now)
+                    if due is not None:
+                        self.add(ticker, due)
+        finally:
+            # Not empty only where a ticker raised.
+            for ticker, number in reversed(waiting):
+                if self._place.get(ticker) == number:
+                    del self._place[ticker]
+                    self.add(ticker, now)
+            self._turning = False
+            if self._place:
+                self._arm()

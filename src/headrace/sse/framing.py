@@ -82,9 +82,9 @@ class Framer:
         return rest
 
     @property
-    def ends_in_cr(self) -> bool:
-        """Whether the last byte fed was a CR, so that an LF may still belong to it."""
-        return self._after_cr
+    def cr_is_open(self) -> bool:
+        """Whether what was handed on ends in a CR that may yet turn out to be half of a CRLF."""
+        return self._after_cr and not self.lone_cr and not self.held and not self.dropped
 
     def _scan(self, data: bytes) -> list[bytes]:
         self.stray_lf = False

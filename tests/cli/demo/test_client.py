@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 
 import pytest
 
@@ -19,20 +20,27 @@ def framed(data: bytes) -> bytes:
 async def exchange(writes: Sequence[bytes], pause_s: float = 0.0) -> tuple[Answer, bytes, list[Arrival]]:
     """What the client makes of these writes, what it sent, and what it called back with."""
     seen = b""
+    served = asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal seen
         seen = await reader.readuntil(b"\r\n\r\n") + await reader.readexactly(4)
-        for data in writes:
-            writer.write(data)
-            await writer.drain()
-            await asyncio.sleep(pause_s)
-        writer.close()
+        with suppress(OSError):
+            for data in writes:
+                writer.write(data)
+                await writer.drain()
+                await asyncio.sleep(pause_s)
+            writer.close()
+            await writer.wait_closed()
+        served.set()
 
     arrivals: list[Arrival] = []
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         host, port = server.sockets[0].getsockname()
-        answer = await ask(Address(host, port), "/v1/x", {"a": "b"}, b"body", arrivals.append)
+        try:
+            answer = await ask(Address(host, port), "/v1/x", {"a": "b"}, b"body", arrivals.append)
+        finally:
+            await served.wait()
     return answer, seen, arrivals
 
 

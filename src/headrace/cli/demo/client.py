@@ -7,6 +7,7 @@ import asyncio
 import re
 import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from headrace.model.settings import Address
@@ -82,6 +83,8 @@ async def _ask(address: Address, request: bytes, on_arrival: Callable[[Arrival],
         return answer
     finally:
         writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
 
 
 def _take(answer: Answer, arrival: Arrival, on_arrival: Callable[[Arrival], None]) -> None:
