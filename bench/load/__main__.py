@@ -1,6 +1,7 @@
 """`python -m bench.load`: the paired load run. See bench/README.md."""
 
 import argparse
+import os
 import resource
 import signal
 import sys
@@ -32,6 +33,12 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--quiet-s", type=float, default=0.0, help="before each turn wait up to this long for other work to pause"
     )
+    parser.add_argument(
+        "--nice",
+        type=int,
+        default=0,
+        help="niceness of everything started; below zero (root) on a machine with other work",
+    )
     parser.add_argument("--json", type=Path, help="write every figure to this file")
     parser.add_argument("--write-docs", action="store_true", help="write table, JSON and plot into docs/reference")
     return parser.parse_args()
@@ -49,8 +56,9 @@ def _print_round(part: Part, turn: Round) -> None:
     print(report.line_from_round(part, turn), flush=True)
 
 
-def _prepare() -> None:
-    """Ended by SIGTERM, still end what was started; and allow as many descriptors as the system grants."""
+def _prepare(niceness: int) -> None:
+    """Ended by SIGTERM, still end what was started; allow as many descriptors as the system grants; set the priority."""
+    os.nice(niceness)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -59,7 +67,7 @@ def _prepare() -> None:
 def main() -> None:
     """Run the chosen parts; exit 1 where a line of the contract fails or a reply was wrong."""
     options = _options()
-    _prepare()
+    _prepare(options.nice)
     known = parts.parts_by_name(
         quick=options.quick,
         streams=options.streams,

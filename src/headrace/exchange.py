@@ -15,7 +15,7 @@ from functools import partial
 
 from headrace.admission.admit import admit
 from headrace.http.coding import CodingError, decode_body, decoder
-from headrace.http.rules import content_length, downward, id_headers, identity, stream_head, upstream_request_id
+from headrace.http.rules import content_length, downward, identity, stream_head, upstream_id_header
 from headrace.journal.logbook import Logbook
 from headrace.journal.writer import JournalError, Writer
 from headrace.metering.meter import Meter
@@ -73,6 +73,7 @@ class Exchange:
         "_limits",
         "_log",
         "_machine",
+        "_marks",
         "_meter",
         "_operation",
         "_pump",
@@ -89,9 +90,18 @@ class Exchange:
     _voice: Voice
 
     def __init__(
-        self, stages: Stages, catalogue: Catalogue, request: ClientRequest, key: Key, api: Api, operation: str, id: str
+        self,
+        stages: Stages,
+        catalogue: Catalogue,
+        request: ClientRequest,
+        key: Key,
+        api: Api,
+        operation: str,
+        id: str,
+        marks: Headers,
     ) -> None:
         self.id = id
+        self._marks = marks
         self._stages = stages
         self._catalogue = catalogue
         self._request = request
@@ -211,7 +221,7 @@ class Exchange:
                 head = answer
                 meter = self._start_meter(call, added_usage)
                 headers = downward(head.headers, candidate.channel.expose_limits)
-                headers += id_headers(self.id, upstream_request_id(head.headers))
+                headers += self._marks + upstream_id_header(head.headers)
                 try:
                     failure = await self._relay(call, head, headers, meter, pump)
                 except CodingError as error:
@@ -287,7 +297,7 @@ class Exchange:
         else:
             machine = ReplyMachine(limits, ReplyClock(limits, self._log.began), self._trace)
         self._machine = machine
-        opening = stream_head(id_headers(self.id))
+        opening = stream_head(self._marks)
         self._pump = Pump(
             machine,
             limits,
@@ -347,7 +357,7 @@ class Exchange:
         problem = outcome.problem or _INTERNAL
         reply = self._api.refuse(problem, self.id)
         self._log.status = reply.status
-        sink.start(reply.status, reply.headers + id_headers(self.id), len(reply.body))
+        sink.start(reply.status, reply.headers + self._marks, len(reply.body))
         sink.insert(reply.body)
         sink.finish()
 

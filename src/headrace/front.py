@@ -8,6 +8,7 @@ from collections import Counter
 from headrace.admission.admit import unknown_model
 from headrace.admission.authenticate import authenticate
 from headrace.exchange import Exchange, Stages
+from headrace.http.cors import is_preflight, preflight, reply_headers
 from headrace.http.rules import id_headers
 from headrace.http.surface import Endpoint, Place, find
 from headrace.model.key import Key, digest_key
@@ -57,12 +58,16 @@ class Front:
         self.running: dict[Exchange, asyncio.Task[None]] = {}
         self._stages = stages
         self._ids = ids
+        self._origins = stages.settings.server.cors_origins
         self._under = digest_key(stages.settings.state.secret)
         self._apis: dict[WireProtocol, Api] = {WireProtocol.CHAT: Chat()}
 
     def handle(self, request: ClientRequest) -> None:
         """Begin to answer one request (model.ports.Handler)."""
         head = request.head
+        if is_preflight(head):
+            self._answer(request, preflight(head, self._origins))
+            return
         endpoint = find(head.method, head.path)
         if isinstance(endpoint, Problem):
             self._refuse(request, endpoint)
@@ -75,7 +80,10 @@ class Front:
         """The reply to a request that the edge refused: in the path's dialect where a path is known."""
         self.counts[problem.kind.value] += 1
         reply = refuse_openai(problem)
-        return Reply(reply.status, reply.headers + id_headers(self._ids.new()), reply.body)
+        marks = id_headers(self._ids.new())
+        if head is not None:
+            marks += reply_headers(head, self._origins)
+        return Reply(reply.status, reply.headers + marks, reply.body)
 
     def stop_all(self, outcome: Outcome) -> None:
         """End every running exchange: the drain deadline has passed."""
@@ -93,7 +101,9 @@ class Front:
         if endpoint.protocol is None:
             raise AssertionError("an exchange's endpoint has a protocol")
         api = self._apis[endpoint.protocol]
-        exchange = Exchange(self._stages, self.catalogue, request, key, api, endpoint.operation, self._ids.new())
+        id = self._ids.new()
+        marks = id_headers(id) + reply_headers(request.head, self._origins, key.origins)
+        exchange = Exchange(self._stages, self.catalogue, request, key, api, endpoint.operation, id, marks)
         task = self._stages.loop.create_task(exchange.run())
         self.running[exchange] = task
         task.add_done_callback(lambda _: self.running.pop(exchange, None))
@@ -136,7 +146,8 @@ class Front:
 
     def _answer(self, request: ClientRequest, reply: Reply) -> None:
         sink = request.sink
-        sink.start(reply.status, reply.headers + id_headers(self._ids.new()), len(reply.body))
+        marks = id_headers(self._ids.new()) + reply_headers(request.head, self._origins)
+        sink.start(reply.status, reply.headers + marks, len(reply.body))
         sink.insert(reply.body)
         sink.finish()
 

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -64,10 +64,10 @@ class Running:
 
 
 @contextmanager
-def running(*arguments: str, folder: Path, **more: str) -> Iterator[Running]:
+def running(*arguments: str, folder: Path, command: Sequence[str] = COMMAND, **more: str) -> Iterator[Running]:
     """A command that is killed at the end of the test if it still runs."""
     with subprocess.Popen(
-        [*COMMAND, *arguments],
+        [*command, *arguments],
         cwd=folder,
         env=environ(**more),
         stdout=subprocess.PIPE,

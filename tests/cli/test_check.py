@@ -70,9 +70,10 @@ def test_a_missing_file(tmp_path: Path) -> None:
     assert "none.yaml: cannot be read" in result.stderr
 
 
-def test_the_usual_file_is_in_the_working_directory(tmp_path: Path) -> None:
-    result = process.run("check", folder=tmp_path)
-    assert result.returncode == 2
+def test_the_usual_file_is_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = check()
+    assert result.exit_code == 2
     assert result.stderr.startswith("headrace.yaml: cannot be read")
 
 

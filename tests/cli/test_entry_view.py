@@ -239,7 +239,7 @@ def test_brief_says_the_same_in_a_few_lines() -> None:
 
 
 def test_brief_counts_one_keepalive_as_one() -> None:
-    rows = dict(row[:2] for row in brief(wire(keepalives=1, inserted=21)).rows)
+    rows = {row[0]: row[1] for row in brief(wire(keepalives=1, inserted=21)).rows}
     assert rows["bytes"].endswith("inserted 21 (1 keepalive)")
 
 

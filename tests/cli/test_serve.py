@@ -11,7 +11,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from typer.testing import CliRunner, Result
 
+from headrace.cli.app import app
 from headrace.simulator import SimulatorThread
 from tests.cli import process
 from tests.cli.process import KEY, Running
@@ -74,26 +76,30 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path, upstream: SimulatorThre
 def test_an_address_in_use(tmp_path: Path, upstream: SimulatorThread) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         listen = f"127.0.0.1:{taken.getsockname()[1]}"
-        process.configuration(tmp_path, upstream.url, listen=listen)
-        result = process.run("serve", folder=tmp_path)
-    assert (result.returncode, result.stdout) == (1, "")
+        result = serve(process.configuration(tmp_path, upstream.url, listen=listen))
+    assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith(f"cannot listen on {listen}: address in use; ")
 
 
 def test_a_journal_that_cannot_be_written(tmp_path: Path, upstream: SimulatorThread) -> None:
-    process.configuration(tmp_path, upstream.url)
     (tmp_path / "headrace-data").mkdir()
     (tmp_path / "headrace-data" / "journal").touch()
-    result = process.run("serve", folder=tmp_path)
-    assert (result.returncode, result.stdout) == (1, "")
+    result = serve(process.configuration(tmp_path, upstream.url))
+    assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("cannot write the journal in ")
 
 
 def test_a_bad_file(tmp_path: Path) -> None:
-    (tmp_path / "headrace.yaml").write_text("server: {listen: [}\n")
-    result = process.run("serve", folder=tmp_path)
-    assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr.startswith("headrace.yaml:1: ")
+    file = tmp_path / "headrace.yaml"
+    file.write_text("server: {listen: [}\n")
+    result = serve(file)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"{file}:1: ")
+
+
+def serve(file: Path) -> Result:
+    """A start that fails, in this process."""
+    return CliRunner().invoke(app, ["serve", "--config", str(file)])
 
 
 def test_a_unix_socket(tmp_path: Path, upstream: SimulatorThread) -> None:

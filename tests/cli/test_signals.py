@@ -5,14 +5,19 @@ import signal
 
 import pytest
 
-from headrace.cli import signals
 from headrace.cli.signals import SIGNALS, stop_signals
 
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_the_first_signal_asks_and_the_second_ends(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
     codes: list[int] = []
-    monkeypatch.setattr(signals.os, "_exit", codes.append)
+    ended = asyncio.Event()
+
+    def end(code: int) -> None:
+        codes.append(code)
+        ended.set()
+
+    monkeypatch.setattr("os._exit", end)
 
     async def main() -> None:
         with stop_signals() as stop:
@@ -21,8 +26,7 @@ def test_the_first_signal_asks_and_the_second_ends(number: signal.Signals, monke
             await asyncio.wait_for(stop.wait(), 1.0)
             assert codes == []
             signal.raise_signal(signal.SIGTERM)
-            while not codes:
-                await asyncio.sleep(0)
+            await asyncio.wait_for(ended.wait(), 1.0)
 
     asyncio.run(main())
     assert codes == [1]

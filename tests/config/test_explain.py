@@ -4,7 +4,7 @@ import pytest
 
 from headrace.config.draft import load
 from headrace.config.explain import GROUPS, Line, explain, lines
-from headrace.config.options import ChannelOptions, FileOptions, KeyOptions, ModelOptions, StreamOptions
+from headrace.config.options import ChannelOptions, FileOptions, KeyOptions, ModelOptions, StreamOptions, is_group
 from headrace.model.settings import StreamSettings
 from tests.config.conftest import Write
 
@@ -12,7 +12,8 @@ LINES = [line for group in GROUPS for line in lines(group)]
 
 
 def test_every_option_of_every_group_is_there() -> None:
-    assert sum(len(group.options.model_fields) for group in GROUPS) == len(LINES)
+    options = [field for group in GROUPS for field in group.options.model_fields.values() if not is_group(field)]
+    assert len(options) == len(LINES)
     assert {group.title for group in GROUPS} >= FileOptions.model_fields.keys()
     paths = [line.path for line in LINES]
     assert len(set(paths)) == len(paths)
@@ -30,7 +31,7 @@ def test_an_option_has_a_type_a_default_and_one_sentence(line: Line) -> None:
 
 def test_shown_defaults_read_back_as_the_defaults(write: Write) -> None:
     text = ""
-    for group in GROUPS[:3]:
+    for group in [group for group in GROUPS if group.title in {"server", "state", "stream"}]:
         text += f"{group.prefix}:\n"
         text += "".join(f"  {line.name}: {line.default}\n" for line in lines(group) if line.is_value)
     assert load(write(text), {}).settings == load(write(""), {}).settings

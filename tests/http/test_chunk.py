@@ -11,7 +11,7 @@ from headrace.http.chunk import FRAME, LAST, frame, frame_parts
 def test_the_wire_form() -> None:
     assert frame(b"hello") == b"5\r\nhello\r\n"
     assert frame(b"x" * 300) == b"12c\r\n" + b"x" * 300 + b"\r\n"
-    assert FRAME % (2, b"ok") == frame(b"ok")
+    assert frame(b"ok") == FRAME % (2, b"ok")
     assert LAST == b"0\r\n\r\n"
 
 

@@ -228,7 +228,7 @@ def test_the_head_of_a_stream(stand: Stand) -> None:
     names = {name for name, _ in reply.headers}
     assert names == {
         "content-type", "cache-control", "x-accel-buffering", "openai-processing-ms", "x-request-id", "request-id",
-        "x-upstream-request-id", "transfer-encoding",
+        "x-upstream-request-id", "transfer-encoding", "openai-version",
     }  # fmt: skip
     assert (reply.header("content-type") or "").startswith("text/event-stream")
     assert reply.header("cache-control") == "no-cache, no-transform"

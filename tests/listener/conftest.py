@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import uvloop
@@ -34,7 +34,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         async with asyncio.timeout(LIMIT_S):
             await test(**arguments)
 
-    with asyncio.Runner(loop_factory=pyfuncitem.funcargs["loop_factory"]) as runner:
+    factory = cast(Callable[[], asyncio.AbstractEventLoop], pyfuncitem.funcargs["loop_factory"])
+    with asyncio.Runner(loop_factory=factory) as runner:
         runner.run(limited())
     assert not raised, raised
     return True

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from headrace.listener.server import Server
@@ -15,9 +15,21 @@ from headrace.model.settings import Address, ServerSettings
 Line = Callable[[ClientRequest], Awaitable[None]]
 
 SETTINGS = ServerSettings(
-    listen=(Address("127.0.0.1", 0),), head_timeout=5.0, body_timeout=5.0, idle_timeout=5.0, max_body=100_000, bodies=200_000
+    listen=(Address("127.0.0.1", 0),),
+    head_timeout=5.0,
+    body_timeout=5.0,
+    idle_timeout=5.0,
+    max_body=100_000,
+    bodies=200_000,
 )
 JSON = (b"content-type", b"application/json")
+
+
+async def until(condition: Callable[[], object], within_s: float = 1.0) -> None:
+    """Wait until something holds that tells nobody of itself."""
+    async with asyncio.timeout(within_s):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.003)
 
 
 def refuse(head: RequestHead | None, problem: Problem) -> Reply:
@@ -94,10 +106,8 @@ class Client:
     async def close(self) -> None:
         """FIN, or nothing where the server was first."""
         self.writer.close()
-        try:
+        with suppress(OSError):
             await self.writer.wait_closed()
-        except OSError:
-            pass
 
     async def send(self, *pieces: bytes) -> None:
         """Each piece in a packet of its own."""
@@ -188,7 +198,9 @@ async def serving(line: Line = echo, *, strict: bool = True, **changes: object) 
         task.add_done_callback(stand.tasks.discard)
 
     settings = replace(SETTINGS, **changes)  # type: ignore[arg-type]
-    server = Server(settings, handle, refuse, lambda head, problem: stand.refused.append((head, problem)), strict=strict)
+    server = Server(
+        settings, handle, refuse, lambda head, problem: stand.refused.append((head, problem)), strict=strict
+    )
     stand = Stand(server)
     await server.listen()
     try:

@@ -9,7 +9,7 @@ import pytest
 from headrace.listener import http1
 from headrace.model.ports import ClientRequest
 from headrace.model.request import Reply
-from tests.listener.stand import JSON, answer, echo, serving
+from tests.listener.stand import JSON, answer, echo, serving, until
 
 
 def get(path: str, *fields: str) -> bytes:
@@ -253,9 +253,7 @@ async def test_a_client_that_leaves_before_the_response_is_gone_within_a_second(
         await client.close()
         async with asyncio.timeout(1.0):
             await held.left.wait()
-        async with asyncio.timeout(0.2):
-            while stand.server.open:
-                await asyncio.sleep(0.005)
+        await until(lambda: not stand.server.open, 0.2)
 
 
 async def test_a_reset_is_seen_at_once() -> None:
@@ -316,9 +314,7 @@ async def test_an_answer_without_reading_the_body_reaches_a_client_that_sends_on
         await client.send(b"x" * 2_000_000, b"x" * 2_000_000)  # no reset meets it
         assert await client.is_closed(0.2)
         await client.close()
-        async with asyncio.timeout(0.3):
-            while stand.server.open:
-                await asyncio.sleep(0.005)
+        await until(lambda: not stand.server.open, 0.3)
 
 
 async def test_lingering_ends_without_a_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -326,9 +322,7 @@ async def test_lingering_ends_without_a_sign_of_life(monkeypatch: pytest.MonkeyP
     async with serving(unread, idle_timeout=0.2) as stand, await stand.client() as client:
         await client.send(POST + b"Content-Length: 50000\r\n\r\n")
         assert (await client.response()).status == 401
-        async with asyncio.timeout(0.5):
-            while stand.server.open:
-                await asyncio.sleep(0.005)
+        await until(lambda: not stand.server.open, 0.5)
 
 
 async def test_lingering_ends_for_a_client_that_drips(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -372,9 +366,7 @@ async def test_a_client_that_takes_nothing_of_the_last_response_is_cut() -> None
         await client.send(get("/", "Connection: close"))
         await asyncio.sleep(0.05)
         assert stand.server.open == 1
-        async with asyncio.timeout(1.5):
-            while stand.server.open:
-                await asyncio.sleep(0.01)
+        await until(lambda: not stand.server.open, 1.5)
 
 
 # ---------------------------------------------------------------------------------------------------------- memory
@@ -410,4 +402,3 @@ async def test_a_finished_connection_leaves_no_cycle() -> None:
             gc.garbage.clear()
             gc.enable()
         assert not ours
-

@@ -185,7 +185,11 @@ async def asked(stand: Stand, *pieces: bytes) -> dict[str, str]:
 )
 @pytest.mark.parametrize("apart", [False, True], ids=["at-once", "byte-by-byte"])
 async def test_serves(request_bytes: bytes, seen: tuple[str, str, str, str], apart: bool) -> None:
-    if request_bytes.endswith(b"chunked\r\n\r\n") or b"CHUNKED" in request_bytes or b"chunked\r\nUpgrade" in request_bytes:
+    if (
+        request_bytes.endswith(b"chunked\r\n\r\n")
+        or b"CHUNKED" in request_bytes
+        or b"chunked\r\nUpgrade" in request_bytes
+    ):
         request_bytes += b"0\r\n\r\n"
     async with serving() as stand, await stand.client() as client:
         for _ in range(2):  # the second on the same connection: the parser is in step
@@ -201,7 +205,9 @@ async def test_serves(request_bytes: bytes, seen: tuple[str, str, str, str], apa
 
 async def test_headers_reach_the_line_in_lower_case_and_trimmed() -> None:
     async with serving() as stand:
-        await stand.ask(b"GET / HTTP/1.1\r\nHost: a\r\nX-One:  b c \t\r\nX-Two:\r\nx-one: \xff\r\nX-Three: 1", b"2 \r\n\r\n")
+        await stand.ask(
+            b"GET / HTTP/1.1\r\nHost: a\r\nX-One:  b c \t\r\nX-Two:\r\nx-one: \xff\r\nX-Three: 1", b"2 \r\n\r\n"
+        )
         assert stand.requests[0].head.headers == [
             (b"host", b"a"), (b"x-one", b"b c"), (b"x-two", b""), (b"x-one", b"\xff"), (b"x-three", b"12")
         ]  # fmt: skip

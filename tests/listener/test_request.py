@@ -8,7 +8,7 @@ from headrace.listener import request as request_module
 from headrace.model.ports import ClientRequest
 from headrace.model.problem import Kind, Problem
 from headrace.model.request import Reply
-from tests.listener.stand import JSON, SETTINGS, answer, echo, refuse, serving
+from tests.listener.stand import JSON, SETTINGS, answer, echo, refuse, serving, until
 
 POST = b"POST /p HTTP/1.1\r\nHost: a\r\n"
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -93,9 +93,7 @@ async def test_the_budget_is_given_back_when_the_exchange_ends_or_the_client_lea
             await asyncio.sleep(0.02)
             assert stand.server.bodies == 5
             client.writer.transport.abort()
-        async with asyncio.timeout(1.0):
-            while stand.server.bodies:
-                await asyncio.sleep(0.01)
+        await until(lambda: not stand.server.bodies, 1.0)
 
 
 async def test_continue_is_sent_only_when_the_line_asks() -> None:
@@ -192,9 +190,7 @@ async def test_a_client_that_leaves_its_body_unfinished() -> None:
         await client.send(sized(5) + b"he")
         await asyncio.sleep(0.02)
         await client.close()
-        async with asyncio.timeout(0.5):
-            while len(found) < 2:
-                await asyncio.sleep(0.01)
+        await until(lambda: len(found) == 2, 0.5)
         assert all(isinstance(item, Problem) and item.kind is Kind.BAD_REQUEST for item in found)
 
 

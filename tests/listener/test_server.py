@@ -12,9 +12,13 @@ import pytest
 from headrace.listener.server import Server, bind, bind_all
 from headrace.model.ports import ClientRequest
 from headrace.model.settings import Address
-from tests.listener.stand import SETTINGS, refuse, serving
+from tests.listener.stand import SETTINGS, refuse, serving, until
 
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+
+def is_socket(path: str) -> bool:
+    return Path(path).is_socket()
 
 
 class Streams:
@@ -45,7 +49,7 @@ async def test_a_unix_socket_outlives_its_server(tmp_path: Path) -> None:
         async with serving(listen=(Address(path=path),)) as stand:
             assert str(stand.address) == f"unix:{path}"
             assert await stand.works()
-        assert Path(path).is_socket()
+        assert is_socket(path)
 
 
 async def test_a_unix_socket_in_use_is_left_alone(tmp_path: Path) -> None:
@@ -97,9 +101,7 @@ async def test_open_connections_are_counted() -> None:
         assert stand.server.open == 3
         for client in clients:
             await client.close()
-        async with asyncio.timeout(1):
-            while stand.server.open:
-                await asyncio.sleep(0.005)
+        await until(lambda: not stand.server.open, 1)
 
 
 async def test_drain_closes_idle_connections_and_lets_streams_end() -> None:
@@ -113,7 +115,7 @@ async def test_drain_closes_idle_connections_and_lets_streams_end() -> None:
         closed = asyncio.ensure_future(stand.server.closed())
         await asyncio.sleep(0.02)
         assert not closed.done()
-        with pytest.raises(OSError):  # noqa: PT011 - refused, or reset, as the kernel has it
+        with pytest.raises(OSError):
             await stand.client()
         streams.end.set()
         assert (await busy.reader.readuntil(b"0\r\n\r\n")).endswith(b"end\r\n0\r\n\r\n")
@@ -189,4 +191,3 @@ async def test_too_few_descriptors_do_not_spin_or_stop_it_for_good() -> None:
                 client.close()
         async with asyncio.timeout(3):
             assert await stand.works()
-

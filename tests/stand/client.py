@@ -112,6 +112,13 @@ class Client:
 
     # ---- what it hears
 
+    def interim(self, status: int) -> None:
+        """An interim reply, before the head."""
+        while b"\r\n\r\n" not in self._unread:
+            assert self._read(), f"no reply, but {self._ended}"
+        head, _, self._unread = self._unread.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 %d" % status)
+
     def head(self, *, method: str = "POST") -> Reply:
         """The next reply's head; interim replies are passed over."""
         while True:

@@ -21,7 +21,10 @@ def settings_from_options(
 ) -> Settings:
     """All settings; the state's folder becomes a path that does not depend on the working directory."""
     return Settings(
-        ServerSettings(**{name: getattr(server, name) for name in ServerOptions.model_fields}),
+        ServerSettings(
+            **{name: getattr(server, name) for name in ServerOptions.model_fields if name != "cors"},
+            cors_origins=server.cors.origins,
+        ),
         StateSettings(str(reading.path(state.directory)), state.secret),
         stream_from_options(stream, StreamSettings()),
     )

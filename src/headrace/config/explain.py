@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 from headrace.config.forms import DefaultText, Form
 from headrace.config.options import (
     ChannelOptions,
+    CorsOptions,
     CredentialOptions,
     KeyOptions,
     ModelOptions,
@@ -18,6 +19,7 @@ from headrace.config.options import (
     ServerOptions,
     StateOptions,
     StreamOptions,
+    is_group,
 )
 
 
@@ -37,6 +39,7 @@ class Group:
 
 GROUPS = (
     Group("server", "server", ServerOptions),
+    Group("cross-origin requests", "server.cors", CorsOptions),
     Group("state", "state", StateOptions),
     Group("stream", "stream", StreamOptions),
     Group("channels", "channels.NAME", ChannelOptions),
@@ -74,6 +77,8 @@ def lines(group: Group) -> Iterator[Line]:
     shared = {name for name in fields if name in StreamOptions.model_fields and group.options is not StreamOptions}
     for name in sorted(fields, key=lambda name: name in shared):
         field = fields[name]
+        if is_group(field):
+            continue  # it has lines of its own
         default, is_value = _shown_default(field)
         if name in shared:
             default, is_value = ("the model's" if group.options is KeyOptions else f"stream.{name}"), False

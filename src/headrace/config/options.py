@@ -7,6 +7,7 @@ the model values, so the file and the worker cannot disagree.
 from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.fields import FieldInfo
 
 from headrace.config.forms import (
     ONE_OR_MANY,
@@ -71,10 +72,24 @@ class Options(BaseModel):
     later: ClassVar[frozenset[str]] = frozenset()
 
 
+def is_group(field: FieldInfo) -> bool:
+    """Whether an option is a group of options itself."""
+    return isinstance(field.annotation, type) and issubclass(field.annotation, Options)
+
+
+class CorsOptions(Options):
+    """Web pages of other origins that may use the data port from a browser."""
+
+    origins: Annotated[tuple[Origin, ...], ONE_OR_MANY] = Field(
+        default=_SERVER.cors_origins,
+        description="Their origins (`scheme://host[:port]`), or `*` for all; none: no page.",
+    )
+
+
 class ServerOptions(Options):
     """The data port and its limits. A change needs a restart."""
 
-    later = frozenset({"admin", "tls", "workers", "cors", "trusted_proxies", "max_upload"})
+    later = frozenset({"admin", "tls", "workers", "trusted_proxies", "max_upload"})
 
     listen: Annotated[tuple[AddressText, ...], ONE_OR_MANY] = Field(
         default=_SERVER.listen, min_length=1, description="Where clients connect; port 0 lets the system choose."
@@ -98,6 +113,7 @@ class ServerOptions(Options):
         default=_SERVER.drain_notice,
         description="How long after SIGTERM requests are still taken, while /readyz fails.",
     )
+    cors: CorsOptions = Field(default=CorsOptions(), description=str(CorsOptions.__doc__))
 
 
 class StateOptions(Options):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, cast, get_args
 
 from pydantic import ValidationError
 
@@ -17,6 +17,7 @@ from headrace.config.options import (
     ServerOptions,
     StateOptions,
     StreamOptions,
+    is_group,
 )
 from headrace.config.places import read_model_name, read_name
 from headrace.config.source import Block, Items, Location, fault, has, value_at
@@ -144,5 +145,7 @@ def _group_at(kind: type[Options], location: Location) -> type[Options]:
     """The group of options that stands at a location inside `kind`."""
     for part in location:
         if isinstance(part, str):
-            kind = next(inner for inner in get_args(kind.model_fields[part].annotation) if inner is not Ellipsis)
+            field = kind.model_fields[part]
+            inner = field.annotation if is_group(field) else get_args(field.annotation)[0]
+            kind = cast("type[Options]", inner)
     return kind

@@ -1,7 +1,7 @@
 """Which header fields pass: the client's up to an upstream, an upstream's down to a client. Lists, so that nothing
 slips by."""
 
-from headrace.model.headers import Headers, first
+from headrace.model.headers import Headers, first, is_clean_value
 
 HOP_BY_HOP = frozenset(
     (
@@ -123,13 +123,16 @@ def identity(headers: Headers) -> Headers:
     return [field for field in headers if field[0] in _IDENTITY]
 
 
-def id_headers(id: str, upstream_id: bytes = b"") -> Headers:
-    """The gateway's id under both names that SDKs read it by, and the upstream's beside it."""
+def id_headers(id: str) -> Headers:
+    """The gateway's id under both names that SDKs read it by."""
     own = id.encode("ascii")
-    headers = [(b"x-request-id", own), (b"request-id", own)]
-    if upstream_id:
-        headers.append((b"x-upstream-request-id", upstream_id))
-    return headers
+    return [(b"x-request-id", own), (b"request-id", own)]
+
+
+def upstream_id_header(headers: Headers) -> Headers:
+    """The upstream's id of its reply, under a name that is not the gateway's; nothing where it gave none."""
+    value = upstream_request_id(headers)
+    return [(b"x-upstream-request-id", value)] if value and is_clean_value(value) else []
 
 
 def _named_by_connection(headers: Headers) -> frozenset[bytes]:

@@ -22,24 +22,29 @@ _decode = msgspec.msgpack.Decoder(Record).decode
 
 
 def frame(record: Record) -> bytes:
-    """One record as it is written."""
+    """One record as it is written. ValueError for one that no reader would take, and all behind it neither."""
     payload = _encode(record)
+    if len(payload) > MOST_RECORD_BYTES:
+        raise ValueError(f"a record of {len(payload)} bytes")
     return _FRAME.pack(len(payload), zlib.crc32(payload)) + payload
 
 
 def records(segment: bytes) -> Iterator[Record]:
     """The whole records of a segment, in order, up to its end or to a torn tail.
 
-    ValueError where it does not begin as a segment of this format.
+    A beginning that is cut short is a torn tail too. ValueError where it does not begin as a segment of this format.
     """
     if not segment.startswith(MAGIC):
+        if MAGIC.startswith(segment):
+            return
         raise ValueError("not a journal segment of format 1")
     position = len(MAGIC)
     while position + _FRAME.size <= len(segment):
         length, checksum = _FRAME.unpack_from(segment, position)
         start = position + _FRAME.size
         payload = segment[start : start + length]
-        if length > MOST_RECORD_BYTES or len(payload) < length or zlib.crc32(payload) != checksum:
+        if not 0 < length <= MOST_RECORD_BYTES or len(payload) < length or zlib.crc32(payload) != checksum:
+            # Length 0: what a power cut leaves behind is often zeros, and the checksum of nothing is 0 too.
             return
         yield _decode(payload)
         position = start + length

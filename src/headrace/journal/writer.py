@@ -8,6 +8,7 @@ full disk) raises at the next `append`, before anything that costs money is begu
 """
 
 import asyncio
+import errno
 import os
 from pathlib import Path
 
@@ -60,13 +61,20 @@ class Writer:
             self._syncing.cancel()
         os.fdatasync(self._file)
         os.close(self._file)
+        self._file = -1
 
     def _open(self) -> int:
-        self._number += 1
-        path = self._folder / f"{self._number}.segment"
+        number = self._number + 1
+        path = self._folder / f"{number}.segment"
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        os.write(file, MAGIC)
-        self._size = len(MAGIC)
+        try:
+            if os.write(file, MAGIC) < len(MAGIC):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError:
+            os.close(file)
+            path.unlink(missing_ok=True)
+            raise
+        self._number, self._size = number, len(MAGIC)
         return file
 
     def _flush(self) -> None:
@@ -85,9 +93,9 @@ class Writer:
 
     def _write(self, data: bytes) -> None:
         if self._size + len(data) > self._segment_bytes and self._size > len(MAGIC):
-            os.fdatasync(self._file)
-            os.close(self._file)
-            self._file = self._open()
+            # The new one first: where it cannot be made, the old one stays.
+            full, self._file = self._file, self._open()
+            self._loop.run_in_executor(None, _sync_and_close, full)
         start = self._size
         try:
             while data:

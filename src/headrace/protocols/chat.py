@@ -151,9 +151,15 @@ def _read(body: bytes) -> _Request | Problem:
     if isinstance(value, Problem):
         return value
     try:
-        return msgspec.convert(value, _Request)
+        request = msgspec.convert(value, _Request)
+        request.model.encode()
     except msgspec.ValidationError as error:
         return wrong_field(error)
+    except UnicodeEncodeError:
+        return Problem(
+            Kind.BAD_REQUEST, "`model` holds half a surrogate pair. Name a model of GET /v1/models.", param="model"
+        )
+    return request
 
 
 def _model_span(body: bytes) -> Span:
@@ -187,7 +193,7 @@ def _usage_edit(body: bytes) -> tuple[Span, bytes] | None:
         return None
     inner = member_span(body, "include_usage", span)
     if inner is not None:
-        return inner, b"true"
+        return (inner, b"true") if body[inner[0] : inner[1]] in (b"false", b"null") else None
     empty = not value[1:-1].strip()
     return insertion_point(body, span), b'"include_usage":true' if empty else b'"include_usage":true,'
 

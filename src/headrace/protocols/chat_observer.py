@@ -200,7 +200,12 @@ class ChatObserver:
     def _is_plain_text(self, choice: _Choice) -> bool:
         """Count the commonest chunk of all, some content of a choice that has begun: a third of the general reading."""
         delta = choice.delta
-        if delta is None or not delta.content or choice.finish_reason or self._finishes.get(choice.index, "") is not None:
+        if (
+            delta is None
+            or not delta.content
+            or choice.finish_reason
+            or self._finishes.get(choice.index, "") is not None
+        ):
             return False
         if delta.tool_calls or delta.reasoning or delta.reasoning_content or delta.refusal or delta.function_call:
             return False

@@ -54,13 +54,18 @@ def retry_headers(problem: Problem) -> Headers:
         headers.append((b"retry-after", b"%d" % max(1, math.ceil(wait))))
         headers.append((b"retry-after-ms", b"%d" % math.ceil(wait * 1000)))
     should_retry = problem.should_retry
-    if should_retry is None and not problem.facts.retryable and problem.http_status >= 500:
+    if should_retry is None and not problem.facts.retryable and _is_retried(problem.http_status):
         should_retry = False
     if should_retry is not None:
         headers.append((b"x-should-retry", b"true" if should_retry else b"false"))
     if problem.allow:
         headers.append((b"allow", problem.allow.encode("ascii")))
     return headers
+
+
+def _is_retried(status: int) -> bool:
+    """Whether official SDKs repeat a request by this status alone."""
+    return status in (408, 409, 429) or status >= 500
 
 
 def model_openai(name: str, formats: tuple[str, ...]) -> bytes:

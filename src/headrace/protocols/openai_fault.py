@@ -42,14 +42,19 @@ def problem_from_error(error: object) -> Problem:
     Status 400 to 599 by code or type; 500 where neither says anything.
     """
     if not isinstance(error, dict):
-        return _problem(500, "", str(error)[:500])
+        return _problem(500, "", _text(error))
     code = error.get("code")
-    message = str(error.get("message") or "")[:500]
+    message = _text(error.get("message") or "")
     for word in (code, error.get("status"), error.get("type")):
         status = _status(word)
         if status is not None:
-            return _problem(status, str(word), message)
-    return _problem(500, str(code or error.get("type") or ""), message)
+            return _problem(status, _text(word), message)
+    return _problem(500, _text(code or error.get("type") or ""), message)
+
+
+def _text(value: object) -> str:
+    """What goes into replies and records, which are UTF-8: bounded, half a surrogate pair becomes a question mark."""
+    return str(value)[:500].encode("utf-8", "replace").decode("utf-8")
 
 
 def _status(word: object) -> int | None:

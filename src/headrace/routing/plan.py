@@ -48,7 +48,10 @@ def order(candidates: list[Candidate], key_name: str, seed: bytes) -> list[Candi
 
 
 def _score(candidate: Candidate, salt: bytes) -> float:
-    """Weighted rendezvous: -weight / ln(u) with u uniform in (0, 1) from the hash of conversation and place."""
+    """Weighted rendezvous: -weight / ln(u) with u uniform in (0, 1) from the hash of conversation and place.
+
+    52 bits of the hash, so that the largest u is still a float below 1.
+    """
     place = f"{candidate.channel.name}\0{candidate.credential.name}\0{candidate.upstream_model}".encode()
     number = int.from_bytes(blake2b(place, key=blake2b(salt, digest_size=32).digest(), digest_size=8).digest())
-    return -(candidate.route.weight * candidate.credential.weight) / math.log((number + 1) / (2**64 + 1))
+    return -(candidate.route.weight * candidate.credential.weight) / math.log(((number >> 12) + 0.5) / 2**52)

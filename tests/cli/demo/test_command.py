@@ -3,6 +3,7 @@
 import asyncio
 import re
 import signal
+import sys
 import time
 import urllib.request
 from dataclasses import replace
@@ -13,13 +14,19 @@ from typer.testing import CliRunner
 
 from headrace.cli.app import app
 from headrace.cli.demo import command
-from headrace.cli.demo.client import Arrival
+from headrace.cli.demo.client import Answer, Arrival
 from headrace.cli.demo.command import DemoError, arrival_line
 from headrace.cli.demo.reading import Said, Sort
-from headrace.cli.demo.shows import SHOWS
+from headrace.cli.demo.shows import PROMPT, SHOWS, Show
 from tests.cli import process
 
-QUICK = {"text": command.PROMPT}
+QUICK = {"text": PROMPT}
+ONE_SHOW = [
+    sys.executable,
+    "-c",
+    "from headrace.cli import main; from headrace.cli.demo import command;"
+    "command.SHOWS = [show for show in command.SHOWS if show.failover]; main()",
+]
 
 
 def test_it_shows_every_event_as_it_arrives_and_then_ends(tmp_path: Path) -> None:
@@ -51,7 +58,7 @@ def test_it_shows_every_event_as_it_arrives_and_then_ends(tmp_path: Path) -> Non
 
 
 def test_it_serves_on_until_a_signal(tmp_path: Path) -> None:
-    with process.running("demo", folder=tmp_path, TMPDIR=str(tmp_path)) as demo:
+    with process.running("demo", folder=tmp_path, command=ONE_SHOW, TMPDIR=str(tmp_path)) as demo:
         url = demo.line_with("base_url:").split()[-1]
         key = demo.line_with("api_key:").split()[-1]
         body = re.search(r"-d '(.+)'$", demo.line_with("Content-Type"))
@@ -83,7 +90,7 @@ def test_a_signal_during_the_shows_ends_it(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_not_as_it_must_be_ends_it_with_a_message(
-    show: command.Show, message: str, monkeypatch: pytest.MonkeyPatch
+    show: Show, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(command, "SHOWS", (show,))
     result = CliRunner().invoke(app, ["demo", "--once"])
@@ -93,7 +100,7 @@ def test_what_is_not_as_it_must_be_ends_it_with_a_message(
 
 def test_an_entry_that_does_not_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "ENTRY_TIMEOUT_S", 0.02)
-    answer = command.Answer(200, {"x-request-id": "hr_1"})
+    answer = Answer(200, {"x-request-id": "hr_1"})
     with pytest.raises(DemoError, match="no entry 'hr_1'"):
         asyncio.run(command._entry(tmp_path, answer, SHOWS[0]))
 

@@ -25,7 +25,7 @@ def test_it_stands_within_and_is_gone_afterwards() -> None:
                 assert playing.sent == answer.body
             assert playing.directory.is_dir()
         assert not playing.directory.exists()
-        with pytest.raises(OSError, match="refused|failed"):
+        with pytest.raises(OSError, match=r"refused|failed"):
             await asyncio.open_connection(playing.address.host, playing.address.port)
 
     asyncio.run(play())
