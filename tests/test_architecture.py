@@ -55,7 +55,7 @@ CATCH_ALL = (("headrace.metering.meter",), ("headrace.exchange", "headrace.worke
 
 # Tests that mirror no module: about the repository as a whole, about recorded streams, real SDKs, broken processes.
 TESTS_OF_THE_WHOLE = {"test_architecture.py", "test_repository.py", "test_docs.py"}
-TESTS_APART = {"wire", "sdk", "chaos"}
+TESTS_APART = {"wire", "sdk", "line", "stand", "chaos"}
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """`python -m bench.load`: the paired load run. See bench/README.md."""
 
 import argparse
-import os
 import resource
 import signal
 import sys
@@ -11,7 +10,7 @@ from bench.load import headrace, minimal, nginx, parts, plot, report
 from bench.load.figures import verdicts_from
 from bench.load.gateway import ROOT, GatewayError, Launcher
 from bench.load.machine import describe_machine
-from bench.load.rounds import Outcome, Part, Round, run_part
+from bench.load.rounds import Calm, Outcome, Part, Round, run_part
 
 GATEWAYS: dict[str, Launcher] = {"nginx": nginx.launch, "headrace": headrace.launch, "minimal": minimal.launch}
 _DOCS = ROOT / "docs" / "reference"
@@ -34,10 +33,7 @@ def _options() -> argparse.Namespace:
         "--quiet-s", type=float, default=0.0, help="before each turn wait up to this long for other work to pause"
     )
     parser.add_argument(
-        "--nice",
-        type=int,
-        default=0,
-        help="niceness of everything started; below zero (root) on a machine with other work",
+        "--patience", type=int, default=0, help="repeat a disturbed turn so often, keep the least disturbed"
     )
     parser.add_argument("--json", type=Path, help="write every figure to this file")
     parser.add_argument("--write-docs", action="store_true", help="write table, JSON and plot into docs/reference")
@@ -56,9 +52,8 @@ def _print_round(part: Part, turn: Round) -> None:
     print(report.line_from_round(part, turn), flush=True)
 
 
-def _prepare(niceness: int) -> None:
-    """Ended by SIGTERM, still end what was started; allow as many descriptors as the system grants; set the priority."""
-    os.nice(niceness)
+def _prepare() -> None:
+    """Ended by SIGTERM, still end what was started; and allow as many descriptors as the system grants."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -67,7 +62,7 @@ def _prepare(niceness: int) -> None:
 def main() -> None:
     """Run the chosen parts; exit 1 where a line of the contract fails or a reply was wrong."""
     options = _options()
-    _prepare(options.nice)
+    _prepare()
     known = parts.parts_by_name(
         quick=options.quick,
         streams=options.streams,
@@ -81,8 +76,9 @@ def main() -> None:
     launchers = {name: GATEWAYS[name] for name in _chosen(options.gateways, list(GATEWAYS), "--gateways")}
     machine = describe_machine()
     print(report.machine_line(machine), flush=True)
+    calm = Calm(options.quiet_s, options.patience)
     try:
-        outcomes = [run_part(known[name], launchers, options.quiet_s, _print_round) for name in names]
+        outcomes = [run_part(known[name], launchers, calm, _print_round) for name in names]
     except GatewayError as error:
         sys.exit(str(error))
     for outcome in outcomes:

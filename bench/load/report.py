@@ -5,11 +5,10 @@ from pathlib import Path
 
 import msgspec
 
-from bench.load.figures import Figures, figures_from, verdicts_from
-from bench.load.rounds import Outcome, Part, Round
+from bench.load.figures import Figures, Verdict, figures_from, verdicts_from
+from bench.load.rounds import DISTURBED_CORES, Outcome, Part, Round
 
 BEGIN, END = "<!-- figures: begin (python -m bench.load --write-docs) -->", "<!-- figures: end -->"
-_DISTURBED_CORES = 0.3
 _STOLEN_CORES = 0.02
 
 
@@ -31,7 +30,7 @@ def line_from_round(part: Part, turn: Round) -> str:
     )
     if window.stolen_cores > _STOLEN_CORES:
         words.append(f"stolen {window.stolen_cores:.2f}")
-    if turn.foreign_cores > _DISTURBED_CORES:
+    if turn.foreign_cores > DISTURBED_CORES:
         words.append("DISTURBED")
     if result.faults:
         words.append(f"FAULTS {result.faults}")
@@ -61,12 +60,18 @@ def table_from(outcome: Outcome) -> str:
         ]
     verdicts = verdicts_from(outcome)
     if verdicts:
+        disturbed = any(item.foreign_cores > DISTURBED_CORES for item in figures_from(outcome))
         lines += ["", "| contract | measured | limit | |", "| --- | --- | --- | --- |"]
         lines += [
-            f"| {item.what} | {item.measured:.2f} | {item.limit:g} {item.unit} | {'holds' if item.holds else 'FAILS'} |"
+            f"| {item.what} | {item.measured:.2f} | {item.limit:g} {item.unit} | {_judged(item, disturbed=disturbed)} |"
             for item in verdicts
         ]
     return "\n".join(lines)
+
+
+def _judged(verdict: Verdict, *, disturbed: bool) -> str:
+    word = "holds" if verdict.holds else "FAILS"
+    return f"{word}, disturbed" if disturbed else word
 
 
 def _work_rows(outcome: Outcome) -> list[str]:
@@ -96,7 +101,7 @@ def _idle_rows(outcome: Outcome) -> list[str]:
 def _notes(figures: list[Figures]) -> list[str]:
     notes = [f"Faults of {item.gateway}: {item.faults}." for item in figures if item.faults]
     worst = max((item.foreign_cores for item in figures), default=0.0)
-    if worst > _DISTURBED_CORES:
+    if worst > DISTURBED_CORES:
         notes.append(f"Disturbed: other processes of the machine used up to {worst:.2f} cores in a window.")
     stolen = max((item.stolen_cores for item in figures), default=0.0)
     if stolen > _STOLEN_CORES:

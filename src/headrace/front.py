@@ -10,16 +10,19 @@ from headrace.admission.authenticate import authenticate
 from headrace.exchange import Exchange, Stages
 from headrace.http.cors import is_preflight, preflight, reply_headers
 from headrace.http.rules import id_headers
-from headrace.http.surface import Endpoint, Place, find
+from headrace.http.surface import Endpoint, Place, dialect_of, find
 from headrace.model.key import Key, digest_key
 from headrace.model.outcome import Outcome
 from headrace.model.ports import ClientRequest
 from headrace.model.problem import Kind, Problem
 from headrace.model.request import Reply, RequestHead
-from headrace.model.wire import WireProtocol
+from headrace.model.wire import Dialect, WireProtocol
 from headrace.protocols.chat import Chat
-from headrace.protocols.dialect import list_models_openai, model_openai, refuse_openai
+from headrace.protocols.dialect import refuse
 from headrace.protocols.interface import Api
+from headrace.protocols.messages import Messages
+from headrace.protocols.model_list import ModelLine, list_form
+from headrace.protocols.responses import Responses
 from headrace.routing.catalogue import Catalogue
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -60,7 +63,11 @@ class Front:
         self._ids = ids
         self._origins = stages.settings.server.cors_origins
         self._under = digest_key(stages.settings.state.secret)
-        self._apis: dict[WireProtocol, Api] = {WireProtocol.CHAT: Chat()}
+        self._apis: dict[WireProtocol, Api] = {
+            WireProtocol.CHAT: Chat(),
+            WireProtocol.RESPONSES: Responses(),
+            WireProtocol.MESSAGES: Messages(),
+        }
 
     def handle(self, request: ClientRequest) -> None:
         """Begin to answer one request (model.ports.Handler)."""
@@ -79,8 +86,9 @@ class Front:
     def refuse_edge(self, head: RequestHead | None, problem: Problem) -> Reply:
         """The reply to a request that the edge refused: in the path's dialect where a path is known."""
         self.counts[problem.kind.value] += 1
-        reply = refuse_openai(problem)
-        marks = id_headers(self._ids.new())
+        id = self._ids.new()
+        reply = refuse(dialect_of(head) if head is not None else Dialect.OPENAI, problem, id)
+        marks = id_headers(id)
         if head is not None:
             marks += reply_headers(head, self._origins)
         return Reply(reply.status, reply.headers + marks, reply.body)
@@ -128,29 +136,31 @@ class Front:
         if isinstance(key, Problem):
             self._refuse(request, key)
             return
-        offered = self.catalogue.models_for(key, _OPENAI_LISTS)
+        form = list_form(dialect_of(request.head))
+        lines = [
+            ModelLine(model.name, self.catalogue.formats(model), model.max_output)
+            for model in self.catalogue.models_for(key, form.protocols)
+        ]
         if endpoint.place is Place.MODELS:
-            body = list_models_openai([(model.name, self.catalogue.formats(model)) for model in offered])
-            self._answer(request, Reply(200, [_JSON], body))
+            self._answer(request, Reply(200, [_JSON], form.many(lines)))
             return
-        for model in offered:
-            if model.name == endpoint.argument:
-                body = model_openai(model.name, self.catalogue.formats(model))
-                self._answer(request, Reply(200, [_JSON], body))
+        for line in lines:
+            if line.name == endpoint.argument:
+                self._answer(request, Reply(200, [_JSON], form.one(line)))
                 return
         self._refuse(request, unknown_model(endpoint.argument, key, self.catalogue))
 
     def _refuse(self, request: ClientRequest, problem: Problem) -> None:
         self.counts[problem.kind.value] += 1
-        self._answer(request, refuse_openai(problem))
+        id = self._ids.new()
+        self._answer(request, refuse(dialect_of(request.head), problem, id), id)
 
-    def _answer(self, request: ClientRequest, reply: Reply) -> None:
+    def _answer(self, request: ClientRequest, reply: Reply, id: str = "") -> None:
         sink = request.sink
-        marks = id_headers(self._ids.new()) + reply_headers(request.head, self._origins)
+        marks = id_headers(id or self._ids.new()) + reply_headers(request.head, self._origins)
         sink.start(reply.status, reply.headers + marks, len(reply.body))
         sink.insert(reply.body)
         sink.finish()
 
 
-_OPENAI_LISTS = frozenset((WireProtocol.CHAT, WireProtocol.RESPONSES, WireProtocol.EMBEDDINGS))
 _DRAINING = Problem(Kind.DRAINING, "This instance is shutting down. Try again: another will answer.", retry_after_s=1.0)

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import pytest
 from typer.testing import CliRunner, Result
 
 from headrace.cli.app import app
@@ -40,15 +39,12 @@ def streaming(url: str, model: str) -> Iterator[http.client.HTTPResponse]:
         connection.close()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_running_stream_ends_before_the_process(
-    number: signal.Signals, tmp_path: Path, upstream: SimulatorThread
-) -> None:
+def test_a_running_stream_ends_before_the_process(tmp_path: Path, upstream: SimulatorThread) -> None:
     with serving(tmp_path, upstream) as (gateway, url):
         with streaming(url, "paced") as response:
             assert response.status == 200
             first = response.readline()
-            gateway.signal(number)
+            gateway.signal(signal.SIGTERM)
             assert "a second signal" in gateway.said_with("draining")
             rest = response.read()
         assert gateway.end() == 0
@@ -64,7 +60,7 @@ def test_a_running_stream_ends_before_the_process(
 def test_a_second_signal_ends_it_at_once(tmp_path: Path, upstream: SimulatorThread) -> None:
     with serving(tmp_path, upstream) as (gateway, url), streaming(url, "hold") as response:
         assert response.readline().startswith(b"data: ")
-        gateway.signal(signal.SIGTERM)
+        gateway.signal(signal.SIGINT)
         gateway.said_with("draining")
         began = time.monotonic()
         gateway.signal(signal.SIGTERM)

@@ -81,8 +81,8 @@ def test_the_deadline_ends_the_rest_in_words(make: MakeStand, streams: int) -> N
 
 
 def test_whatever_an_exchange_is_at_the_deadline_ends_it(make: MakeStand) -> None:
-    """Without an event yet, without streaming, in the body's upload, in the pause before a repeat: an HTTP error; behind
-    the start of a reply: a reset."""
+    """Without an event yet, without streaming, in the body's upload, in the pause before a repeat: an HTTP error;
+    behind the start of a reply: a reset."""
     with make(drain="300ms") as stand:
         models = [
             stand.model("twice", {"head_delay": 30}),

@@ -215,13 +215,15 @@ async def test_empty_lines_are_no_request() -> None:
 
 async def test_no_limit_of_the_edge_holds_while_the_line_works() -> None:
     held = Held()
-    async with serving(held.stream, head_timeout=0.05, body_timeout=0.05, idle_timeout=0.05) as stand:
-        async with await stand.client() as client:
-            await client.send(get("/"))
-            request = await held.arrived.get()
-            await asyncio.sleep(0.2)
-            request.sink.finish()
-            assert (await client.response()).body == b"begin"
+    async with (
+        serving(held.stream, head_timeout=0.05, body_timeout=0.05, idle_timeout=0.05) as stand,
+        await stand.client() as client,
+    ):
+        await client.send(get("/"))
+        request = await held.arrived.get()
+        await asyncio.sleep(0.2)
+        request.sink.finish()
+        assert (await client.response()).body == b"begin"
 
 
 # -------------------------------------------------------------------------------------------------------- leaving
@@ -367,6 +369,23 @@ async def test_a_client_that_takes_nothing_of_the_last_response_is_cut() -> None
         await asyncio.sleep(0.05)
         assert stand.server.open == 1
         await until(lambda: not stand.server.open, 1.5)
+
+
+async def test_a_slow_client_gets_the_last_response_whole() -> None:
+    size = 12_000_000
+
+    async def line(request: ClientRequest) -> None:
+        request.sink.start(200, [], size)
+        request.sink.write(b"x" * size)
+        request.sink.finish()
+
+    async with serving(line, idle_timeout=0.1) as stand, await stand.client() as client:
+        await client.send(get("/", "Connection: close"))
+        await client.reader.readuntil(b"\r\n\r\n")
+        for _ in range(8):
+            await client.reader.readexactly(size // 8)
+            await asyncio.sleep(0.05)
+        assert await client.is_closed()
 
 
 # ---------------------------------------------------------------------------------------------------------- memory

@@ -1,12 +1,14 @@
-"""Requests as they come off the wire: what is served, what is refused, with which status; and that the server serves on."""
+"""Requests as they come off the wire: what is served, what is refused and how; and that the server serves on."""
 
 import asyncio
+from contextlib import suppress
+from random import Random
 
 import pytest
 
 from headrace.http.head import MAX_FIELDS, MAX_HEAD
 from headrace.model.ports import ClientRequest
-from tests.listener.stand import Stand, serving
+from tests.listener.stand import Stand, serving, until
 
 GOOD = b"GET /good HTTP/1.1\r\nHost: a\r\n\r\n"
 POST = b"POST /p HTTP/1.1\r\nHost: a\r\n"
@@ -259,6 +261,40 @@ async def test_after_a_refusal_nothing_is_read_as_a_request() -> None:
         raw = await stand.ask(b"GET / HTTP/1.1\r\n\r\n" + GOOD, GOOD)
         assert raw.count(b"HTTP/1.1 ") == 1
         assert not stand.requests
+
+
+SAMPLES = [
+    GOOD,
+    POST + b"Content-Length: 5\r\n\r\nhello",
+    CHUNKED + b"5;a=b\r\nhello\r\n0\r\nX: y\r\n\r\n",
+    POST + b"Upgrade: h2c\r\nConnection: Upgrade\r\nContent-Length: 5\r\n\r\nhello",
+    POST + b"Expect: 100-continue\r\nContent-Length: 5\r\n\r\nhello",
+]
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_mangled_requests_harm_nobody(seed: int) -> None:
+    """Requests with bytes changed, doubled or lost, in random packets: an answer or a close, never a fault."""
+    random = Random(seed)
+    async with serving(body_timeout=0.05, head_timeout=0.05) as stand:
+
+        async def one() -> None:
+            data = bytearray(b"".join(random.choices(SAMPLES, k=random.randint(1, 3))))
+            for _ in range(random.randint(0, 4)):
+                place = random.randrange(len(data))
+                data[place : place + random.randint(0, 3)] = random.choice(
+                    [b"", b"\r\n", b"\0", b"0", b" ", b"\xff", b":"]
+                )
+            cut = random.randrange(len(data))
+            async with await stand.client() as client:
+                with suppress(OSError):
+                    await client.send(bytes(data[:cut]), bytes(data[cut:]))
+                    await client.read_quiet(0.02)
+
+        await asyncio.gather(*(one() for _ in range(40)))
+        assert await stand.works()
+        await until(lambda: stand.server.open == 0 and not stand.tasks)
+        assert stand.server.bodies == 0
 
 
 async def test_upgrade_with_a_body_leaves_the_connection_in_step() -> None:

@@ -60,22 +60,26 @@ async def test_the_worker_wide_budget_is_a_503() -> None:
         else:
             kept.append(request)
 
-    async with serving(line, bodies=100) as stand:
-        async with await stand.client() as one, await stand.client() as two, await stand.client() as three:
-            await one.send(sized(60) + b"x" * 60)
-            await asyncio.sleep(0.02)
-            assert stand.server.bodies == 60
-            await two.send(sized(41))
-            response = await two.response()
-            assert (response.status, response.document["kind"]) == (503, "overloaded")
-            await three.send(chunked(40, 1))
-            assert (await three.response()).status == 503
-            assert stand.server.bodies == 60
-            kept[0].free_body()
-            kept[0].free_body()
-            assert stand.server.bodies == 0
-            answer(kept[0], Reply(200, [JSON], b"{}"))
-            await two.close()
+    async with (
+        serving(line, bodies=100) as stand,
+        await stand.client() as one,
+        await stand.client() as two,
+        await stand.client() as three,
+    ):
+        await one.send(sized(60) + b"x" * 60)
+        await asyncio.sleep(0.02)
+        assert stand.server.bodies == 60
+        await two.send(sized(41))
+        response = await two.response()
+        assert (response.status, response.document["kind"]) == (503, "overloaded")
+        await three.send(chunked(40, 1))
+        assert (await three.response()).status == 503
+        assert stand.server.bodies == 60
+        kept[0].free_body()
+        kept[0].free_body()
+        assert stand.server.bodies == 0
+        answer(kept[0], Reply(200, [JSON], b"{}"))
+        await two.close()
 
 
 async def test_the_budget_is_given_back_when_the_exchange_ends_or_the_client_leaves() -> None:

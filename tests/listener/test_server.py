@@ -4,21 +4,34 @@ import asyncio
 import os
 import resource
 import socket
+import ssl
 import time
 from pathlib import Path
 
 import pytest
+import trustme
 
 from headrace.listener.server import Server, bind, bind_all
 from headrace.model.ports import ClientRequest
 from headrace.model.settings import Address
-from tests.listener.stand import SETTINGS, refuse, serving, until
+from tests.listener.stand import SETTINGS, Client, refuse, serving, until
 
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
 
 def is_socket(path: str) -> bool:
     return Path(path).is_socket()
+
+
+@pytest.fixture(scope="module")
+def tls() -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """A server's context and a client's."""
+    authority = trustme.CA()
+    ours = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    theirs = ssl.create_default_context()
+    authority.issue_cert("127.0.0.1").configure_cert(ours)
+    authority.configure_trust(theirs)
+    return ours, theirs
 
 
 class Streams:
@@ -146,6 +159,33 @@ async def test_a_request_under_way_is_served_during_drain() -> None:
         await client.send(GET[20:])
         assert (await client.response()).headers[b"connection"] == b"close"
         assert await client.is_closed()
+
+
+async def test_tls(tls: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
+    """Lingering too, which has no half close over TLS."""
+
+    async def line(request: ClientRequest) -> None:
+        request.sink.start(401, [], 2)
+        request.sink.write(b"{}")
+        request.sink.finish()
+
+    ours, theirs = tls
+    server = Server(
+        SETTINGS, lambda request: tasks.append(asyncio.ensure_future(line(request))), refuse, lambda *_: None
+    )
+    tasks: list[asyncio.Future[None]] = []
+    await server.listen(tls=ours)
+    port = server.addresses[0].port
+    async with Client(*await asyncio.open_connection("127.0.0.1", port, ssl=theirs)) as client:
+        await client.send(GET, b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 90000\r\n\r\n")
+        assert [(await client.response()).status for _ in range(2)] == [401, 401]
+        await client.send(b"x" * 90000)
+    async with Client(*await asyncio.open_connection("127.0.0.1", port)) as plain:
+        await plain.send(GET)
+        assert await plain.is_closed()
+    server.drain()
+    server.abort()
+    await server.closed()
 
 
 async def test_abort_resets_what_is_left() -> None:

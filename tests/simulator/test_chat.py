@@ -205,6 +205,6 @@ def test_a_whole_reply_without_calls_has_no_member_for_them() -> None:
 
 
 def test_an_error_event_is_one_data_line() -> None:
-    event = chat.error_event(500, ErrorSpec("m", "t", "c", "p"), 3)
+    event = chat.error_event(500, ErrorSpec("m", "t", "c", "p"), 3, 0)
     assert event.lines == ((b"data", b'{"error":{"message":"m","type":"t","param":"p","code":"c"}}'),)
     assert event.tokens == 3

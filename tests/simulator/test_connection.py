@@ -320,7 +320,7 @@ async def test_an_upgrade_is_answered_as_a_plain_request() -> None:
     async with Simulator() as sim:
         headers = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
         heard = await ask(sim, method="GET", path="/v1/responses", headers=headers)
-    assert (heard.status, heard.end) == (404, "eof")
+    assert (heard.status, heard.end) == (405, "eof")
 
 
 async def test_a_bad_scenario_in_a_request_is_named() -> None:

@@ -88,7 +88,8 @@ def test_embeddings() -> None:
         ("GET", CHAT, 405, "POST"),
         ("GET", "/v1/embeddings", 405, "POST"),
         ("POST", "/v1/models", 405, "GET"),
-        ("POST", "/v1/responses", 404, None),
+        ("GET", "/v1/responses", 405, "POST"),
+        ("POST", "/v1/videos", 404, None),
         ("GET", "/v1/modelsx", 404, None),
     ],
 )
@@ -234,10 +235,10 @@ def test_a_body_has_the_type_that_it_looks_like() -> None:
 
 
 def test_an_unknown_endpoint_plays_bytes_of_the_script() -> None:
-    upstream = Upstream(scenarios={"r": {"events": [{"event": "response.created", "data": {}}]}}, models={"r-1": "r"})
-    status, body = upstream.reply({"model": "r-1", **STREAM}, path="/v1/responses")
-    assert (status, body) == (200, b"event: response.created\ndata: {}\n\n")
-    assert upstream.status(body={"model": "r-1"}, path="/v1/responses") == 404
+    upstream = Upstream(scenarios={"r": {"events": [{"event": "e", "data": {}}]}}, models={"r-1": "r"})
+    status, body = upstream.reply({"model": "r-1", **STREAM}, path="/v1/completions")
+    assert (status, body) == (200, b"event: e\ndata: {}\n\n")
+    assert upstream.status(body={"model": "r-1"}, path="/v1/completions") == 404
     assert upstream.status(path="/v1/files", method="GET", body=b"", simulate="sim-500") == 500
     assert isinstance(upstream.action(path="/v1/files", simulate="sim-refuse"), Refuse)
 

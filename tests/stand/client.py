@@ -3,6 +3,7 @@
 import socket
 import struct
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from types import TracebackType
@@ -93,10 +94,8 @@ class Client:
 
     def send(self, data: bytes) -> None:
         """All of `data`; that the gateway stops listening to it is no error."""
-        try:
+        with suppress(BrokenPipeError, ConnectionResetError):
             self._socket.sendall(data)
-        except (BrokenPipeError, ConnectionResetError):
-            pass
 
     def shut(self) -> None:
         """FIN; the reply can still be read."""

@@ -1,7 +1,7 @@
 """The stand's configuration: limits scaled to tests, and models by name pattern, each with what a kind of test needs.
 
-`$CH1`, `$CH2`, … are the simulators' origins and `$STATE` the gateway's folder. A test takes a fresh model name of one of the patterns
-(`Stand.model`), so it has scenarios, upstream records and entries of its own on a stand that others use too.
+`$CH1`, `$CH2`, … are the simulators' origins and `$STATE` the gateway's folder. A test takes a fresh model name of one
+of the patterns (`Stand.model`), so it has scenarios, upstream records and entries of its own on a shared stand.
 """
 
 CONFIG = """
@@ -33,15 +33,26 @@ channels:
     protocols: [chat]
     priority: 1
     credentials: [{name: main, secret: sk-upstream-2}]
-  refusing: {base_url: "http://127.0.0.1:9/v1", allow_http: true, protocols: [chat], credentials: [{name: main, secret: sk-upstream-3}]}
-  not-tls: {base_url: "https://127.0.0.1:$PORT1/v1", protocols: [chat], credentials: [{name: main, secret: sk-upstream-4}]}
+  refusing:
+    base_url: "http://127.0.0.1:9/v1"
+    allow_http: true
+    protocols: [chat]
+    credentials: [{name: main, secret: sk-upstream-3}]
+  not-tls:
+    base_url: "https://127.0.0.1:$PORT1/v1"
+    protocols: [chat]
+    credentials: [{name: main, secret: sk-upstream-4}]
   estimating:
     base_url: $CH1/v1
     allow_http: true
     protocols: [chat]
     usage: estimate
     credentials: [{name: main, secret: sk-upstream-5}]
-  with-responses: {base_url: $CH1/v1, allow_http: true, protocols: [responses], credentials: [{name: main, secret: sk-upstream-6}]}
+  with-responses:
+    base_url: $CH1/v1
+    allow_http: true
+    protocols: [responses]
+    credentials: [{name: main, secret: sk-upstream-6}]
 models:
   # one channel; two, in order; three attempts on two
   one-*: {routes: [{channel: ch1}], max_attempts: 1}
@@ -52,11 +63,35 @@ models:
   refusing-*: {routes: [{channel: refusing}, {channel: ch2}]}
   not-tls-*: {routes: [{channel: not-tls}, {channel: ch2}]}
   # limits of their own
-  impatient-*: {routes: [{channel: ch1}, {channel: ch2}], max_attempts: 2, first_event: 250ms, open: 1s, stall: 400ms, stall_with_pings: 1s, reply: 400ms}
+  impatient-*:
+    routes: [{channel: ch1}, {channel: ch2}]
+    max_attempts: 2
+    first_event: 250ms
+    open: 1s
+    stall: 400ms
+    stall_with_pings: 1s
+    reply: 400ms
   held-*: {routes: [{channel: ch1}, {channel: ch2}], max_attempts: 2, commit: first_output, stall: 400ms}
-  early-*: {routes: [{channel: ch1}, {channel: ch2}], max_attempts: 2, early_open: 100ms, early_open_cold: 200ms, first_event: 500ms}
-  early-one-*: {routes: [{channel: ch1}], max_attempts: 1, early_open: 100ms, early_open_cold: 200ms, first_event: 500ms}
-  short-*: {routes: [{channel: ch1}], total: 900ms, open: 500ms, reply: 500ms, first_event: 500ms, stall: 400ms, stall_with_pings: 400ms}
+  early-*:
+    routes: [{channel: ch1}, {channel: ch2}]
+    max_attempts: 2
+    early_open: 100ms
+    early_open_cold: 200ms
+    first_event: 500ms
+  early-one-*:
+    routes: [{channel: ch1}]
+    max_attempts: 1
+    early_open: 100ms
+    early_open_cold: 200ms
+    first_event: 500ms
+  short-*:
+    routes: [{channel: ch1}]
+    total: 900ms
+    open: 500ms
+    reply: 500ms
+    first_event: 500ms
+    stall: 400ms
+    stall_with_pings: 400ms
   estimate-*: {routes: [{channel: estimating}], max_attempts: 1}
   # listed; one of them is not offered through chat
   exact: {routes: [{channel: ch1}]}

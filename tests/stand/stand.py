@@ -5,8 +5,8 @@
         reply = stand.ask(chat(model))
         entry = stand.entry(model)
 
-When it is left the gateway has drained without a trace of itself, every upstream connection is closed, and the journal holds exactly one
-entry for each exchange that was opened, with equal hashes on both sides.
+When it is left the gateway has drained without a trace of itself, every upstream connection is closed, and the journal
+holds exactly one entry for each exchange that was opened, with equal hashes on both sides.
 """
 
 import itertools
@@ -65,8 +65,10 @@ class Stand:
                 places |= {f"CH{number}": upstream.origin, f"PORT{number}": str(upstream.port)}
             self._config.write_text(Template(self._text).substitute(places), encoding="utf-8")
             self._config.chmod(0o600)
-            gateway = GatewayProcess(self._config) if self._process else GatewayThread(self._config)
-            self.gateway = opened.enter_context(gateway)
+            if self._process:
+                self.gateway = opened.enter_context(GatewayProcess(self._config))
+            else:
+                self.gateway = opened.enter_context(GatewayThread(self._config))
             self._opened = opened.pop_all()
         return self
 
@@ -165,4 +167,3 @@ class Stand:
             if isinstance(record, Entry):
                 assert record.wire.hash_in == record.wire.hash_out, record
                 assert record.wire.released <= record.wire.received, record
-                assert record.kind != "internal", record

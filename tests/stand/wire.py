@@ -37,7 +37,7 @@ def error_event(code: object, message: str = "no", **members: object) -> str:
 
 
 def chat(model: str, *, stream: bool = True, usage: bool = False, **members: object) -> dict[str, object]:
-    """The body of a chat request; `usage`: the client asks for it itself, so that nothing is removed from the stream."""
+    """The body of a chat request; `usage`: the client asks for it, so that nothing is removed from the stream."""
     body: dict[str, object] = {"model": model, "messages": [{"role": "user", "content": "hi"}]}
     if stream:
         body["stream"] = True
@@ -76,7 +76,7 @@ def events(body: bytes) -> list[bytes]:
     """The blocks of a stream with LF line ends, each with its blank line; the last may lack it."""
     blocks = body.split(b"\n\n")
     whole = [block + b"\n\n" for block in blocks[:-1]]
-    return whole + [blocks[-1]] if blocks[-1] else whole
+    return [*whole, blocks[-1]] if blocks[-1] else whole
 
 
 def texts(body: bytes) -> str:

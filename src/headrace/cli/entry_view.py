@@ -24,6 +24,7 @@ _COUNTERS = (
     ("input", "input_total"),
     ("of it cached", "cached_input"),
     ("of it written to cache", "cache_write"),
+    ("of that for an hour", "cache_write_1h"),
     ("of it audio", "audio_input"),
     ("output", "output_total"),
     ("of it reasoning", "reasoning"),

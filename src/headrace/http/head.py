@@ -27,7 +27,6 @@ _STATUS_LINES: Final = {s.value: b"HTTP/1.1 %d %b" % (s.value, s.phrase.encode("
 }
 _join_field = b": ".join
 _HOST = re.compile(rb"[\w.~%!$&'()*+,;=:\[\]-]*", re.ASCII)
-_LENGTH = re.compile(rb"[0-9]{1,20}")
 
 
 class Framing(NamedTuple):
@@ -68,18 +67,26 @@ def read_framing(headers: Headers, version: str) -> Framing | Problem:
     if len(headers) > MAX_FIELDS:
         return TOO_MANY_FIELDS
     fields = dict(headers)
-    host = fields.get(b"host")
-    if host is None or (len(fields) != len(headers) and len(every(headers, b"host")) != 1):
-        return _bad("Send exactly one Host header.")
-    if not _HOST.fullmatch(host):
-        return _bad("The Host header holds characters that no host name has; send `host` or `host:port`.")
-    if version not in ("1.1", "1.0"):
+    problem = _host_problem(headers, fields)
+    if problem is not None:
+        return problem
+    if version not in {"1.1", "1.0"}:
         return _version_problem(f"HTTP/{version}")
     if b"transfer-encoding" in fields:
         return _chunked(headers, fields, version)
     if b"content-length" not in fields and b"expect" not in fields:
         return NO_BODY
     return _sized(headers, fields, version)
+
+
+def _host_problem(headers: Headers, fields: dict[bytes, bytes]) -> Problem | None:
+    """What is wrong with Host, if anything. Without a doubled name the dict has all fields."""
+    host = fields.get(b"host")
+    if host is None or (len(fields) != len(headers) and len(every(headers, b"host")) != 1):
+        return _bad("Send exactly one Host header.")
+    if not _HOST.fullmatch(host):
+        return _bad("The Host header holds characters that no host name has; send `host` or `host:port`.")
+    return None
 
 
 def _chunked(headers: Headers, fields: dict[bytes, bytes], version: str) -> Framing | Problem:
@@ -98,7 +105,7 @@ def _sized(headers: Headers, fields: dict[bytes, bytes], version: str) -> Framin
     if len(fields) != len(headers) and len(set(every(headers, b"content-length"))) > 1:
         return _bad("The Content-Length headers differ; send exactly one.")
     length = fields.get(b"content-length", b"0")
-    if not _LENGTH.fullmatch(length):
+    if not length.isdigit() or len(length) > 20:
         return _bad("Content-Length must be a decimal number.")
     return _expecting(int(length), fields, version)
 

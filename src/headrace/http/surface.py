@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from headrace.http.target import without_key
 from headrace.model.problem import Kind, Problem
+from headrace.model.request import RequestHead
 from headrace.model.wire import Dialect, WireProtocol
 
 
@@ -33,6 +35,17 @@ _EXCHANGES = {
     "/v1/chat/completions": Endpoint(
         Place.EXCHANGE, protocol=WireProtocol.CHAT, operation="chat.completions", dialect=Dialect.OPENAI
     ),
+    "/v1/responses": Endpoint(Place.EXCHANGE, protocol=WireProtocol.RESPONSES, operation="responses"),
+    "/v1/responses/input_tokens": Endpoint(
+        Place.EXCHANGE, protocol=WireProtocol.RESPONSES, operation="responses.input_tokens"
+    ),
+    "/v1/responses/compact": Endpoint(Place.EXCHANGE, protocol=WireProtocol.RESPONSES, operation="responses.compact"),
+    "/v1/messages": Endpoint(
+        Place.EXCHANGE, protocol=WireProtocol.MESSAGES, operation="messages", dialect=Dialect.ANTHROPIC
+    ),
+    "/v1/messages/count_tokens": Endpoint(
+        Place.EXCHANGE, protocol=WireProtocol.MESSAGES, operation="messages.count_tokens", dialect=Dialect.ANTHROPIC
+    ),
 }
 _PAGES = {
     "/healthz": Endpoint(Place.HEALTH),
@@ -41,6 +54,14 @@ _PAGES = {
     "/v1/models": Endpoint(Place.MODELS),
 }
 _ALIASES = {path.removeprefix("/v1"): path for path in (*_EXCHANGES, *_PAGES) if path.startswith("/v1/")}
+_PATHS_OF = (
+    ("/v1/messages", Dialect.ANTHROPIC),
+    ("/messages", Dialect.ANTHROPIC),
+    ("/v1beta", Dialect.GEMINI),
+    ("/upload/v1beta", Dialect.GEMINI),
+)
+"""Paths that belong to one API, with all that is below them, whether something stands there or not."""
+_GEMINI_HEADERS = (b"x-goog-api-key", b"x-goog-api-client")
 _MODEL_PREFIXES = ("/v1/models/", "/models/")
 
 
@@ -55,6 +76,19 @@ def find(method: str, path: str) -> Endpoint | Problem:
             Kind.NOT_FOUND, f"There is nothing at {path[:200]}.{_likely(path)}", hint=_likely(path).strip() or None
         )
     return page if method in ("GET", "HEAD") else _not_allowed(method, path, "GET, HEAD")
+
+
+def dialect_of(head: RequestHead) -> Dialect:
+    """How errors and lists are spelled for this request: as its path's API does, elsewhere as its client seems to."""
+    path = _ALIASES.get(head.path, head.path)
+    if (exchange := _EXCHANGES.get(path)) is not None:
+        return exchange.dialect
+    for prefix, dialect in _PATHS_OF:
+        if path == prefix or path.startswith(f"{prefix}/"):
+            return dialect
+    if any(head.header(name) is not None for name in _GEMINI_HEADERS) or without_key(head.query) != head.query:
+        return Dialect.GEMINI
+    return Dialect.ANTHROPIC if head.header(b"anthropic-version") is not None else Dialect.OPENAI
 
 
 def _model(path: str) -> Endpoint | None:
@@ -77,4 +111,4 @@ def _likely(path: str) -> str:
     for one in known:
         if len(one) > 1 and path.rstrip("/").endswith(one.removeprefix("/v1")):
             return f" Use {one}: check the base URL."
-    return " Use /v1/chat/completions or /v1/models; check the base URL."
+    return " Use /v1/chat/completions, /v1/messages or /v1/models; check the base URL."

@@ -15,6 +15,7 @@ slash alone is allowed and stays encoded: it is how SDKs write a model name that
 
 import re
 from typing import Final
+from urllib.parse import unquote_plus
 
 from headrace.model.problem import Kind, Problem
 
@@ -53,6 +54,13 @@ def split_target(method: str, target: bytes) -> tuple[str, str] | Problem:
         return origin
     path, _, query = origin.partition(b"?")
     return _path_problem(path) or (path.decode("ascii"), query.decode("ascii"))
+
+
+def without_key(query: str) -> str:
+    """`query` without the client's key (`key=`, however its name is spelled); all other bytes stay."""
+    if "=" not in query:
+        return query
+    return "&".join(part for part in query.split("&") if unquote_plus(part.partition("=")[0]) != "key")
 
 
 def _origin_form(target: bytes) -> bytes | Problem:

@@ -123,7 +123,7 @@ class Logbook:
         problem = outcome.problem
         source = problem.fault.value if problem is not None else ""
         if outcome.end is End.REFUSED and problem is None:
-            source = Source.UPSTREAM.value
+            source = Source.CLIENT.value  # the upstream's word on a fault of the client's, relayed as it came
         self._journal.append(
             Entry(
                 id=self._id,

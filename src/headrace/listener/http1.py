@@ -147,8 +147,10 @@ class Connection(asyncio.Protocol, Reader):
 
     def _serve_next(self) -> None:
         """Give the kept request to the line, or answer what the edge refuses."""
+        if self.transport.is_closing():
+            return  # connection_lost is on its way and lets go of it
         request, self._next = self._next, None
-        if request is None or self.transport.is_closing():
+        if request is None:
             return
         self.wait = Wait.NOTHING
         self.deadline = inf

@@ -39,8 +39,6 @@ from headrace.model.request import RequestHead
 
 FRAMING_RATIO: Final = 16
 
-_NO_FIELDS: Headers = []
-
 
 class Stop(Exception):  # noqa: N818 - no error: it leaves the parser from within a callback
     """What follows cannot be a request; the connection is deaf."""
@@ -77,7 +75,7 @@ class Reader(Client):
         self._size = 0  # the body's, when the framing was last looked at
         self._dropped = 0
         self._target = b""
-        self._fields = _NO_FIELDS
+        self._fields: Headers = []
         self._address = ""
 
     # --------------------------------------------------------------------------------- what the connection adds
@@ -120,12 +118,14 @@ class Reader(Client):
         self._incoming = None
         self._fed = 0
         self._dropped += 1
-        self._fields = _NO_FIELDS
+        self._fields = []
 
     def release_parser(self) -> None:
         """Give the parser back (1 KiB) if it is between requests; the next byte makes a new one (0.3 µs)."""
         if self._incoming is None and not self._fed:
             self._parser = None
+            self._fields = []
+            self._target = b""
 
     def partial_head(self) -> RequestHead | None:
         """What is known of a head that is refused before its end: enough for the dialect of the answer."""
@@ -134,7 +134,10 @@ class Reader(Client):
             return None
         method = parser.get_method().decode("ascii")
         target = split_target(method, self._target)
-        return None if isinstance(target, Problem) else RequestHead(method, *target, self._fields, peer=self._address)
+        if isinstance(target, Problem):
+            return None
+        fields = [(name.lower(), value) for name, value in self._fields]
+        return RequestHead(method, *target, fields, peer=self._address)
 
     def _feed(self, data: bytes | memoryview) -> None:
         """Parse; the connection is deaf afterwards if the parser gave up."""
@@ -213,16 +216,15 @@ class Reader(Client):
             self._target += part
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One field of a head; trailers are dropped."""
-        if self._incoming is None:
-            self._fields.append((name.lower(), value))
+        """One field of a head, or of trailers: those nobody takes out of the list. Called 24 times for a request."""
+        self._fields.append((name, value))
 
     def on_headers_complete(self) -> None:
         """Check the head; hand the request on, or refuse it."""
         parser = self._parser
         if self._incoming is not None or parser is None:
             return
-        fields = [(name, value.rstrip()) for name, value in self._fields]
+        fields = [(name.lower(), value.rstrip()) for name, value in self._fields]
         version = parser.get_http_version()
         method = parser.get_method().decode("ascii")
         target = split_target(method, self._target)
@@ -238,7 +240,7 @@ class Reader(Client):
             raise Stop
         head.has_body = framing.length != 0
         self._fed = self._framing = self._dry = self._size = 0
-        self._fields = _NO_FIELDS
+        self._fields = []
         self._incoming = self.take(head, framing, not http_1_0 and parser.should_keep_alive())
         self._parser = parser  # a response that began in `take` may have given it back
         self._upgraded = parser.should_upgrade()

@@ -112,7 +112,7 @@ class ClientSink:
         fields = [field for field in headers if field[0] not in _OWN]
         if length is not None:
             if status != 204:
-                fields.append((b"content-length", b"%d" % length))
+                fields.append((b"content-length", str(length).encode()))
             if carrier.will_close():
                 fields.append((b"connection", b"close"))
         elif chunked:

@@ -14,6 +14,8 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     input_total: int | None = None
     cached_input: int | None = None
     cache_write: int | None = None
+    cache_write_1h: int | None = None
+    """The part of `cache_write` that was written to live for an hour; the rest has the provider's usual life."""
     audio_input: int | None = None
     output_total: int | None = None
     reasoning: int | None = None

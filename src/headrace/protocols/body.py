@@ -1,6 +1,6 @@
 """Reads a request's JSON body into the few members that a protocol needs, and finds the one that is spliced."""
 
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -8,21 +8,35 @@ from headrace.http.splice import Span, member_span, raw_span
 from headrace.model.problem import Kind, Problem
 from headrace.protocols.dialect import read_json, wrong_field
 
-T = TypeVar("T")
+
+class Named(Protocol):
+    """A request that names its model."""
+
+    model: str
 
 
 class _Model(msgspec.Struct):
     model: msgspec.Raw
 
 
+T = TypeVar("T", bound=Named)
+
 _decode_model = msgspec.json.Decoder(_Model).decode
 
 
 def read_body(body: bytes, decoder: msgspec.json.Decoder[T]) -> T | Problem:
-    """The body as the decoder's struct, which must have a member `model`; a Problem names the member at fault.
+    """The body as the decoder's struct, with a model that can be named; a Problem names the member at fault.
 
     By msgspec, and what it refuses once more by the standard library (lone surrogates).
     """
+    request = _read(body, decoder)
+    if isinstance(request, Problem) or (request.model and _is_unicode(request.model)):
+        return request
+    what = "holds half a surrogate pair" if request.model else "is empty"
+    return Problem(Kind.BAD_REQUEST, f"`model` {what}. Name a model from GET /v1/models.", param="model")
+
+
+def _read(body: bytes, decoder: msgspec.json.Decoder[T]) -> T | Problem:
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as error:
@@ -32,9 +46,10 @@ def read_body(body: bytes, decoder: msgspec.json.Decoder[T]) -> T | Problem:
     if isinstance(value, Problem):
         return value
     try:
-        return msgspec.convert(value, decoder.type)
+        request: T = msgspec.convert(value, decoder.type)
     except msgspec.ValidationError as error:
         return _wrong(error)
+    return request
 
 
 def model_span(body: bytes) -> Span:
@@ -51,6 +66,14 @@ def model_span(body: bytes) -> Span:
 def count_from(value: object) -> int | None:
     """A member that is a number of things; None for anything else."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _wrong(error: msgspec.ValidationError) -> Problem:

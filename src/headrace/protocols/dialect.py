@@ -8,6 +8,7 @@ import msgspec
 from headrace.model.headers import Headers
 from headrace.model.problem import Kind, Problem
 from headrace.model.request import Reply
+from headrace.model.wire import Dialect
 
 MOST_RETRY_AFTER_S = 60
 """Anthropic's SDKs wait out any Retry-After; OpenAI's give up above 120 s (Python) or ignore it above 60 s (Node)."""
@@ -18,6 +19,28 @@ _OPENAI_TYPES = {
     403: "permission_error",
     429: "rate_limit_error",
 }
+
+ANTHROPIC_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    409: "conflict_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    500: "api_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+"""Anthropic's error types by the status that each stands for (anthropic-python 2.14.0, types/shared)."""
+
+
+def refuse(dialect: Dialect, problem: Problem, request_id: str) -> Reply:
+    """An error reply in `dialect`."""
+    if dialect is Dialect.ANTHROPIC:
+        return refuse_anthropic(problem, request_id)
+    return refuse_openai(problem)
 
 
 def openai_error(problem: Problem) -> dict[str, object]:
@@ -44,6 +67,30 @@ def refuse_openai(problem: Problem) -> Reply:
     return Reply(problem.http_status, [(b"content-type", b"application/json"), *retry_headers(problem)], body)
 
 
+def anthropic_error(problem: Problem) -> dict[str, object]:
+    """The `error` object of Anthropic's dialect: {type, message}; its SDKs choose their class by the status."""
+    message = problem.message
+    if problem.did_you_mean:
+        message += f" Did you mean {problem.did_you_mean!r}?"
+    return {"type": anthropic_type(problem), "message": message}
+
+
+def anthropic_type(problem: Problem) -> str:
+    """The error type: by kind where the status alone would say the wrong thing, else by status."""
+    status = problem.http_status
+    if problem.kind is Kind.INSUFFICIENT_QUOTA:
+        return ANTHROPIC_TYPES[402]
+    if status == 503 and problem.kind is not Kind.STOPPED:
+        return ANTHROPIC_TYPES[529]
+    return ANTHROPIC_TYPES.get(status) or ANTHROPIC_TYPES[500 if status >= 500 else 400]
+
+
+def refuse_anthropic(problem: Problem, request_id: str) -> Reply:
+    """An Anthropic error reply: `{"type": "error", "error": {type, message}, "request_id"}` with the retry headers."""
+    body = msgspec.json.encode({"type": "error", "error": anthropic_error(problem), "request_id": request_id})
+    return Reply(problem.http_status, [(b"content-type", b"application/json"), *retry_headers(problem)], body)
+
+
 def retry_headers(problem: Problem) -> Headers:
     """`Retry-After` (whole seconds, at most 60) with `retry-after-ms` beside it, `x-should-retry` where it must
     overrule the
@@ -66,26 +113,6 @@ def retry_headers(problem: Problem) -> Headers:
 def _is_retried(status: int) -> bool:
     """Whether official SDKs repeat a request by this status alone."""
     return status in (408, 409, 429) or status >= 500
-
-
-def model_openai(name: str, formats: tuple[str, ...]) -> bytes:
-    """One model object of the OpenAI dialect. `created` and `owned_by` are members that its SDKs require."""
-    return msgspec.json.encode(_model(name, formats))
-
-
-def list_models_openai(models: list[tuple[str, tuple[str, ...]]]) -> bytes:
-    """`GET /v1/models`: each a name and its accepted request formats."""
-    return msgspec.json.encode({"object": "list", "data": [_model(name, formats) for name, formats in models]})
-
-
-def _model(name: str, formats: tuple[str, ...]) -> dict[str, object]:
-    return {
-        "id": name,
-        "object": "model",
-        "created": 0,
-        "owned_by": "headrace",
-        "accepted_request_formats": list(formats),
-    }
 
 
 def read_json(body: bytes) -> object | Problem:

@@ -1,6 +1,7 @@
 """What OpenAI's error objects mean: the status that an in-stream error maps to, and which 404 is about the model."""
 
-from headrace.model.problem import Kind, Problem, Source
+from headrace.model.problem import Problem
+from headrace.protocols.fault import clean_text, problem_from_status
 
 # Codes and types met in published error objects; a number is its own status. First match wins: code, then type.
 _STATUS = {
@@ -33,6 +34,26 @@ _STATUS = {
     "content_filter": 400,
     "content_policy_violation": 400,
     "string_above_max_length": 400,
+    # Responses only (openai-python 3.57.0, types/responses/response_error.py).
+    "vector_store_timeout": 504,
+    "previous_response_not_found": 400,
+    "data_residency_mismatch": 400,
+    "bio_policy": 400,
+    "misalignment_policy_violation": 400,
+    "invalid_image": 400,
+    "invalid_image_format": 400,
+    "invalid_base64_image": 400,
+    "invalid_image_url": 400,
+    "invalid_image_mode": 400,
+    "image_too_large": 400,
+    "image_too_small": 400,
+    "image_parse_error": 400,
+    "image_content_policy_violation": 400,
+    "image_file_too_large": 400,
+    "image_file_not_found": 400,
+    "unsupported_image_media_type": 400,
+    "empty_image_file": 400,
+    "failed_to_download_image": 400,
 }
 
 
@@ -42,19 +63,14 @@ def problem_from_error(error: object) -> Problem:
     Status 400 to 599 by code or type; 500 where neither says anything.
     """
     if not isinstance(error, dict):
-        return _problem(500, "", _text(error))
+        return problem_from_status(500, "", clean_text(error))
     code = error.get("code")
-    message = _text(error.get("message") or "")
+    message = clean_text(error.get("message") or "")
     for word in (code, error.get("status"), error.get("type")):
         status = _status(word)
         if status is not None:
-            return _problem(status, _text(word), message)
-    return _problem(500, _text(code or error.get("type") or ""), message)
-
-
-def _text(value: object) -> str:
-    """What goes into replies and records, which are UTF-8: bounded, half a surrogate pair becomes a question mark."""
-    return str(value)[:500].encode("utf-8", "replace").decode("utf-8")
+            return problem_from_status(status, clean_text(word), message)
+    return problem_from_status(500, clean_text(code or error.get("type") or ""), message)
 
 
 def _status(word: object) -> int | None:
@@ -66,23 +82,3 @@ def _status(word: object) -> int | None:
     if isinstance(word, int) and not isinstance(word, bool) and 400 <= word <= 599:
         return word
     return None
-
-
-def _problem(status: int, code: str, message: str) -> Problem:
-    detail = f"upstream error {status} {code}".rstrip()  # the message may quote a prompt
-    if status == 429:
-        return Problem(
-            Kind.UPSTREAM_RATE_LIMITED, "The upstream is rate limited. Try again later.", status=429, detail=detail
-        )
-    if status in (401, 402, 403):
-        # The channel's own credential: the client can do nothing about it, and need not know.
-        return Problem(
-            Kind.UPSTREAM_ERROR, "The upstream refused the gateway. Try again later.", status=502, detail=detail
-        )
-    if 400 <= status < 500 and status != 408:
-        return Problem(
-            Kind.BAD_REQUEST, message or "The upstream refused the request.", Source.UPSTREAM, status, detail=detail
-        )
-    if status == 504:
-        return Problem(Kind.UPSTREAM_TIMEOUT, "The upstream timed out. Try again.", detail=detail)
-    return Problem(Kind.UPSTREAM_ERROR, "The upstream failed. Try again.", status=max(status, 500), detail=detail)

@@ -1,4 +1,4 @@
-"""OpenAI Responses over HTTP, as far as it needs no stored state: `POST /v1/responses`, `…/input_tokens`, `…/compact`."""
+"""OpenAI Responses over HTTP, without stored state: `POST /v1/responses`, `…/input_tokens`, `…/compact`."""
 
 from typing import Any
 from urllib.parse import quote
@@ -63,8 +63,6 @@ class Responses:
         request = read_body(body, _request)
         if isinstance(request, Problem):
             return request
-        if not request.model:
-            return Problem(Kind.BAD_REQUEST, "`model` is empty. Name a model from GET /v1/models.", param="model")
         if request.background is True:
             return _NO_BACKGROUND
         streams = request.stream is True and operation == CREATE

@@ -1,8 +1,9 @@
 """The `response.failed` that ends a Responses stream which its upstream did not end.
 
-Strict clients (serde, pydantic, generated code) refuse an object that lacks a member, a new id, or a sequence number that
-begins anew, and then report a parse error in place of the failure. So the event is whole: what the gateway knows of the
-upstream's response, and for the rest the API's own neutral values (openai-python 3.57.0, types/responses/response.py).
+Strict clients (serde, pydantic, generated code) refuse an object that lacks a member, a new id, or a sequence number
+that begins anew, and then report a parse error in place of the failure. So the event is whole: what the gateway knows
+of the upstream's response, and for the rest the API's own neutral values (openai-python 3.57.0,
+types/responses/response.py).
 """
 
 from dataclasses import dataclass
@@ -102,4 +103,4 @@ def _code(problem: Problem) -> str:
     status = problem.http_status
     if status == 429:
         return "rate_limit_exceeded"
-    return "server_error" if status >= 500 or status == 408 else "invalid_prompt"
+    return "server_error" if status >= 500 else "invalid_prompt"

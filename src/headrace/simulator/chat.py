@@ -25,12 +25,14 @@ from headrace.simulator.chat_objects import (
     UsageField,
     usage_object,
 )
+from headrace.simulator.composition import openai_headers
 from headrace.simulator.errors import error_json
 from headrace.simulator.request import RequestError, body_as, text_of
 from headrace.simulator.scenario import ErrorSpec, ReasoningField, RoleStyle, Scenario, UsageStyle
 from headrace.simulator.spelling import Event, data_event
 
 PATH = "/chat/completions"
+ENDS_IN_DONE = True
 _PADDING = string.ascii_letters + string.digits
 _NO_EXTRA_CHUNK = (UsageStyle.NONE, UsageStyle.EVERY, UsageStyle.FINISH)
 _encode = msgspec.json.Encoder().encode
@@ -88,9 +90,13 @@ def done_event(payload: str, tokens: int) -> Event:
     return data_event(payload.encode(), tokens)
 
 
-def error_event(status: int, spec: ErrorSpec, tokens: int) -> Event:
+def error_event(status: int, spec: ErrorSpec, tokens: int, position: int) -> Event:
     """OpenAI's error in a stream: a data line without event line (PROTOCOLS A.6)."""
     return data_event(error_json(status, spec), tokens)
+
+
+error_body = error_json
+own_headers = openai_headers
 
 
 def whole(answer: Answer, scenario: Scenario) -> bytes:

@@ -2,7 +2,7 @@
 
 import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Protocol
 
@@ -25,6 +25,9 @@ PLAIN = Scenario()
 class WireProtocol(Protocol):
     """What a protocol's module offers (chat.py is the first); modules themselves are the implementations."""
 
+    ENDS_IN_DONE: bool
+    """Whether its streams end in `[DONE]` where the scenario says nothing about it."""
+
     def read_request(self, body: bytes) -> Asked:
         """Raises RequestError."""
 
@@ -36,13 +39,23 @@ class WireProtocol(Protocol):
 
     def done_event(self, payload: str, tokens: int) -> Event: ...
 
-    def error_event(self, status: int, spec: ErrorSpec, tokens: int) -> Event: ...
+    def error_event(self, status: int, spec: ErrorSpec, tokens: int, position: int) -> Event:
+        """`position`: how many events of the stream stand before it."""
+
+    def error_body(self, status: int, spec: ErrorSpec) -> bytes: ...
+
+    def own_headers(self, ms: int) -> Headers:
+        """The API's own headers; `ms`: how long the answer took to begin."""
 
     def whole(self, answer: Answer, scenario: Scenario) -> bytes:
         """The body of a reply without streaming."""
 
 
-def fixed_body(scenario: Scenario, *, streams: bool) -> bytes | None:
+ErrorBody = Callable[[int, ErrorSpec], bytes]
+"""An error's body from its status, as a protocol spells it."""
+
+
+def fixed_body(scenario: Scenario, *, streams: bool, error_body: ErrorBody = error_json) -> bytes | None:
     """A body that the scenario gives, or an error's; None: the answer is played."""
     faults, spelling = scenario.faults, scenario.spelling
     if faults.body is not None:
@@ -52,8 +65,8 @@ def fixed_body(scenario: Scenario, *, streams: bool) -> bytes | None:
     if not streams and spelling.raw is not None:
         return spelling.raw
     if not streams and faults.error_first:
-        return error_json(_error_status(faults), faults.error)
-    return error_json(faults.status, faults.error) if faults.status >= 400 else None
+        return error_body(_error_status(faults), faults.error)
+    return error_body(faults.status, faults.error) if faults.status >= 400 else None
 
 
 def check_size(scenario: Scenario, answer: Answer, *, streams: bool) -> None:
@@ -77,10 +90,31 @@ def _error_status(faults: Faults) -> int:
     return faults.status if faults.status >= 400 else 500
 
 
-def json_reply(request: Request, scenario: Scenario, body: bytes, extra: Headers = (), tokens: int = 0) -> Reply:
+def openai_headers(ms: int) -> Headers:
+    """OpenAI's own headers, which every reply has that is no other API's."""
+    return (
+        ("openai-organization", "simulator"),
+        ("openai-processing-ms", str(ms)),
+        ("openai-version", "2020-10-01"),
+        ("x-request-id", f"req_{random.getrandbits(128):032x}"),
+    )
+
+
+OwnHeaders = Callable[[int], Headers]
+
+
+def json_reply(
+    request: Request,
+    scenario: Scenario,
+    body: bytes,
+    extra: Headers = (),
+    tokens: int = 0,
+    own_headers: OwnHeaders = openai_headers,
+) -> Reply:
     """A reply of one body, which is one event; `tokens`: the completion tokens that it says."""
     events = [Event(raw=body, tokens=tokens)] if body else []
-    return _reply(request, scenario, Timeline(events, speller(scenario.spelling)), _type_of(body), extra)
+    timeline = Timeline(events, speller(scenario.spelling))
+    return _reply(request, scenario, timeline, _type_of(body), own_headers, extra)
 
 
 def _type_of(body: bytes) -> str:
@@ -97,7 +131,7 @@ def stream_reply(request: Request, scenario: Scenario, answer: Answer, protocol:
     """A reply of server-sent events: the scenario's own, or the protocol's."""
     spelling = scenario.spelling
     timeline = Timeline(_stream_events(scenario, answer, protocol), speller(spelling), spelling.preamble)
-    return _reply(request, scenario, timeline, EVENT_STREAM)
+    return _reply(request, scenario, timeline, EVENT_STREAM, protocol.own_headers)
 
 
 def _stream_events(scenario: Scenario, answer: Answer, protocol: WireProtocol) -> Iterator[Event]:
@@ -112,11 +146,12 @@ def _stream_events(scenario: Scenario, answer: Answer, protocol: WireProtocol) -
     if error_at is None:
         yield from events
         return
-    tokens = 0
+    tokens = position = 0
     for event in itertools.islice(events, error_at):
         tokens = event.tokens
+        position += 1
         yield event
-    yield protocol.error_event(_error_status(faults), faults.error, tokens)
+    yield protocol.error_event(_error_status(faults), faults.error, tokens, position)
     if spelling.done is not None and spelling.done is not False:
         yield protocol.done_event(_done_payload(spelling.done), tokens)
 
@@ -126,15 +161,23 @@ def _generated(scenario: Scenario, answer: Answer, protocol: WireProtocol) -> It
     for event in protocol.events(answer, scenario):
         tokens = event.tokens
         yield event
-    if scenario.spelling.done is not False:
-        yield protocol.done_event(_done_payload(scenario.spelling.done), tokens)
+    done = protocol.ENDS_IN_DONE if scenario.spelling.done is None else scenario.spelling.done
+    if done is not False:
+        yield protocol.done_event(_done_payload(done), tokens)
 
 
-def _done_payload(done: bool | str | None) -> str:
+def _done_payload(done: bool | str) -> str:
     return done if isinstance(done, str) else "[DONE]"
 
 
-def _reply(request: Request, scenario: Scenario, timeline: Timeline, usual_type: str, extra: Headers = ()) -> Reply:
+def _reply(
+    request: Request,
+    scenario: Scenario,
+    timeline: Timeline,
+    usual_type: str,
+    own_headers: OwnHeaders,
+    extra: Headers = (),
+) -> Reply:
     """The HTTP side: framing, and the length if it is told ahead, which needs the whole body now."""
     faults = scenario.faults
     streams = usual_type == EVENT_STREAM
@@ -147,14 +190,8 @@ def _reply(request: Request, scenario: Scenario, timeline: Timeline, usual_type:
         timeline, length = timeline.measured(scenario.pacing, told)
     body = Body(faults.content_type or usual_type, timeline, framing, length)
     ms = round(1000 * (scenario.pacing.head_delay_s + scenario.pacing.first_delay_s)) or 1
-    own = (
-        ("openai-organization", "simulator"),
-        ("openai-processing-ms", str(ms)),
-        ("openai-version", "2020-10-01"),
-        ("x-request-id", f"req_{random.getrandbits(128):032x}"),
-    )
     keep_alive = wants_keep_alive(request) and not faults.ignore_request_body
-    return reply_from(scenario, body, own + extra, request.version, keep_alive=keep_alive)
+    return reply_from(scenario, body, own_headers(ms) + extra, request.version, keep_alive=keep_alive)
 
 
 def wants_keep_alive(request: Request) -> bool:
@@ -163,7 +200,9 @@ def wants_keep_alive(request: Request) -> bool:
     return "close" not in asked and (request.version != "1.0" or "keep-alive" in asked)
 
 
-def plain_reply(request: Request, status: int, body: bytes, allow: str = "") -> Reply:
+def plain_reply(
+    request: Request, status: int, body: bytes, allow: str = "", own_headers: OwnHeaders = openai_headers
+) -> Reply:
     """A reply outside every scenario."""
     extra = (("Allow", allow),) if allow else ()
-    return json_reply(request, replace(PLAIN, faults=Faults(status=status)), body, extra)
+    return json_reply(request, replace(PLAIN, faults=Faults(status=status)), body, extra, own_headers=own_headers)

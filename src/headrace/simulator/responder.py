@@ -8,7 +8,15 @@ import string
 import time
 from urllib.parse import unquote
 
-from headrace.simulator import chat, embeddings
+from headrace.simulator import (
+    chat,
+    embeddings,
+    messages,
+    messages_count,
+    responses,
+    responses_compact,
+    responses_input_tokens,
+)
 from headrace.simulator.answer import Asked, answer_from
 from headrace.simulator.composition import (
     PLAIN,
@@ -32,7 +40,14 @@ from headrace.simulator.script import HEADER, Script
 MODELS = "/models"
 _ALPHABET = string.ascii_letters + string.digits
 # The end of a path → what is spoken there.
-_PROTOCOLS: dict[str, WireProtocol] = {chat.PATH: chat}
+_PROTOCOLS: dict[str, WireProtocol] = {
+    chat.PATH: chat,
+    responses.PATH: responses,
+    responses_input_tokens.PATH: responses_input_tokens,
+    responses_compact.PATH: responses_compact,
+    messages.PATH: messages,
+    messages_count.PATH: messages_count,
+}
 
 
 class Responder:
@@ -62,15 +77,19 @@ class Responder:
             self._check_key(request)
             return self._routed(request, chosen, record)
         except Refused as refused:
-            return plain_reply(request, refused.status, refused.body, refused.allow)
+            own_headers = _protocol(request).own_headers
+            return plain_reply(request, refused.status, refused.body, refused.allow, own_headers)
 
     def bad_script(self, request: Request, error: ScriptError) -> Reply:
         """The reply to an x-simulate header that cannot be played."""
-        return plain_reply(request, 400, error_json(400, ErrorSpec(str(error), code="bad_scenario", param=HEADER)))
+        spec = ErrorSpec(str(error), code="bad_scenario", param=HEADER)
+        return plain_reply(request, 400, _protocol(request).error_body(400, spec))
 
     def _check_key(self, request: Request) -> None:
         if self.script.keys and request.credential not in self.script.keys:
-            raise Refused(401, bad_key(request.credential))
+            protocol = _protocol(request)
+            is_openai = protocol.error_body is error_json
+            raise Refused(401, bad_key(request.credential) if is_openai else protocol.error_body(401, ErrorSpec()))
 
     def _routed(self, request: Request, chosen: Scenario | None, record: Recorded) -> Reply | Refuse:
         path = request.path
@@ -83,7 +102,8 @@ class Responder:
                 _allow(request, "POST")
                 return self._embeddings(request, chosen, record)
         except RequestError as error:
-            raise Refused(400, error_json(400, ErrorSpec(error.message, param=error.param))) from None
+            body = _protocol(request).error_body(400, ErrorSpec(error.message, param=error.param))
+            raise Refused(400, body) from None
         _, found, model = path.rpartition(MODELS)
         if found and (not model or model.startswith("/")):
             _allow(request, "GET")
@@ -103,13 +123,14 @@ class Responder:
         answer = answer_from(scenario.content, asked, protocol.id_from(_random(29)), int(time.time()))
         streams = asked.stream if scenario.spelling.stream is None else scenario.spelling.stream
         record.stream = streams
-        fixed = fixed_body(scenario, streams=streams)
+        fixed = fixed_body(scenario, streams=streams, error_body=protocol.error_body)
         record.truth = truth_of(scenario, answer, generated=fixed is None)
         if fixed is not None:
-            return json_reply(request, scenario, fixed)
+            return json_reply(request, scenario, fixed, own_headers=protocol.own_headers)
         check_size(scenario, answer, streams=streams)
         if not streams:
-            return json_reply(request, scenario, protocol.whole(answer, scenario), tokens=answer.counts.completion)
+            body, tokens = protocol.whole(answer, scenario), answer.counts.completion
+            return json_reply(request, scenario, body, tokens=tokens, own_headers=protocol.own_headers)
         return stream_reply(request, scenario, answer, protocol)
 
     def _embeddings(self, request: Request, chosen: Scenario | None, record: Recorded) -> Reply | Refuse:
@@ -170,7 +191,13 @@ class Responder:
 def _allow(request: Request, method: str) -> None:
     if request.method != method:
         text = f"Not allowed to {request.method} on {request.path} (HINT: Perhaps you meant to {method}?)"
-        raise Refused(405, error_json(405, ErrorSpec(text, code="method_not_supported")), method)
+        body = _protocol(request).error_body(405, ErrorSpec(text, code="method_not_supported"))
+        raise Refused(405, body, method)
+
+
+def _protocol(request: Request) -> WireProtocol:
+    """What is spoken at the request's path; where nothing is, errors are OpenAI's."""
+    return next((protocol for end, protocol in _PROTOCOLS.items() if request.path.endswith(end)), chat)
 
 
 def _random(length: int) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from headrace.simulator.engine import Simulator
 from headrace.simulator.script import Script
 
-DEFAULT_PORT = 8790
+DEFAULT_PORT = 9090
 
 
 async def serve(

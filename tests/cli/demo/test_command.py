@@ -72,6 +72,15 @@ def test_it_serves_on_until_a_signal(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_reader_who_leaves_ends_it_quietly(tmp_path: Path) -> None:
+    with process.running("demo", "--once", folder=tmp_path, TMPDIR=str(tmp_path)) as demo:
+        demo.line_with("+0.")
+        demo.stdout.close()
+        assert demo.end() == 1
+        assert demo.stderr.read() == ""
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_signal_during_the_shows_ends_it(tmp_path: Path) -> None:
     with process.running("demo", "--once", folder=tmp_path, TMPDIR=str(tmp_path)) as demo:
         demo.line_with("+0.")

@@ -53,6 +53,8 @@ async def ask(
         raise ClientError(f"the response did not end within {TIMEOUT_S:g} s") from None
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
         raise ClientError("the connection was closed within the response, or its head is too long") from None
+    except BrokenPipeError:
+        raise  # of what `on_arrival` prints to: the request itself is written before anything can have been closed
     except OSError as error:
         raise ClientError(f"the connection failed: {error.strerror}") from None
     except ValueError as error:

@@ -43,7 +43,7 @@ def demo(once: OnceOption = False) -> None:
     except DemoError as error:
         fail(str(error))
     except BrokenPipeError:
-        raise
+        raise  # who read the output has left: Typer ends it quietly with 1
     except OSError as error:
         fail(f"the demo cannot run here: {error}")
 

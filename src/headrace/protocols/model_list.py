@@ -1,0 +1,89 @@
+"""`GET /v1/models` in each dialect: which models a dialect can call, and how it spells them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from headrace.model.wire import Dialect, WireProtocol
+
+
+@dataclass(frozen=True, slots=True)
+class ModelLine:
+    """What is told of one model: `formats` are the words of `accepted_request_formats`; None is unknown."""
+
+    name: str
+    formats: tuple[str, ...]
+    max_output: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListForm:
+    """A dialect's way: models that offer one of `protocols`, as a list and one by one (both JSON)."""
+
+    protocols: frozenset[WireProtocol]
+    many: Callable[[Sequence[ModelLine]], bytes]
+    one: Callable[[ModelLine], bytes]
+
+
+def list_form(dialect: Dialect) -> ListForm:
+    """The form of `dialect`; OpenAI's for one that has none here."""
+    return _FORMS.get(dialect, _FORMS[Dialect.OPENAI])
+
+
+def _openai_one(line: ModelLine) -> bytes:
+    return msgspec.json.encode(_openai(line))
+
+
+def _openai_many(lines: Sequence[ModelLine]) -> bytes:
+    return msgspec.json.encode({"object": "list", "data": [_openai(line) for line in lines]})
+
+
+def _openai(line: ModelLine) -> dict[str, object]:
+    """`created` and `owned_by` are members that its SDKs require."""
+    return {
+        "id": line.name,
+        "object": "model",
+        "created": 0,
+        "owned_by": "headrace",
+        "accepted_request_formats": list(line.formats),
+    }
+
+
+def _anthropic_one(line: ModelLine) -> bytes:
+    return msgspec.json.encode(_anthropic(line))
+
+
+def _anthropic_many(lines: Sequence[ModelLine]) -> bytes:
+    """All on one page, whatever `limit` says."""
+    names = [line.name for line in lines]
+    return msgspec.json.encode(
+        {
+            "data": [_anthropic(line) for line in lines],
+            "first_id": names[0] if names else None,
+            "last_id": names[-1] if names else None,
+            "has_more": False,
+        }
+    )
+
+
+def _anthropic(line: ModelLine) -> dict[str, object]:
+    """anthropic-python 2.14.0, types/model_info.py; an unknown release is told as the epoch, as there."""
+    return {
+        "type": "model",
+        "id": line.name,
+        "display_name": line.name,
+        "created_at": "1970-01-01T00:00:00Z",
+        "lifecycle": "active",
+        "max_input_tokens": None,
+        "max_tokens": line.max_output,
+        "accepted_request_formats": list(line.formats),
+    }
+
+
+_FORMS = {
+    Dialect.OPENAI: ListForm(
+        frozenset((WireProtocol.CHAT, WireProtocol.RESPONSES, WireProtocol.EMBEDDINGS)), _openai_many, _openai_one
+    ),
+    Dialect.ANTHROPIC: ListForm(frozenset((WireProtocol.MESSAGES,)), _anthropic_many, _anthropic_one),
+}

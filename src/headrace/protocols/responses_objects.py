@@ -1,0 +1,124 @@
+"""The few members that are read of Responses events and objects (openai-python 3.57.0, types/responses).
+
+Each is read twice if need be: by msgspec, which is cheap and strict, then leniently (`protocols.lenient`).
+"""
+
+import json
+from typing import Any
+
+import msgspec
+
+from headrace.model.usage import Usage
+from headrace.protocols.lenient import read_leniently
+
+
+class _InputDetails(msgspec.Struct, gc=False):
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+class _OutputDetails(msgspec.Struct, gc=False):
+    reasoning_tokens: int | None = None
+
+
+class UsageObject(msgspec.Struct, gc=False):
+    """`response.usage`; the details are parts of the totals."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    input_tokens_details: _InputDetails | None = None
+    output_tokens_details: _OutputDetails | None = None
+
+
+class Part(msgspec.Struct, gc=False):
+    """A part of an item's content or of its summary."""
+
+    text: str | None = None
+    refusal: str | None = None
+
+
+class Item(msgspec.Struct, gc=False):
+    """An item of `output`."""
+
+    name: str | None = None
+    arguments: str | None = None
+    input: str | None = None
+    content: list[Part] | None = None
+    summary: list[Part] | None = None
+
+
+class ResponseObject(msgspec.Struct, gc=False):
+    """A Response without its output."""
+
+    id: str | None = None
+    object: str | None = None
+    created_at: int | float | None = None
+    model: str | None = None
+    status: str | None = None
+    usage: UsageObject | None = None
+    error: Any = None
+    incomplete_details: Any = None
+
+
+class _ItemName(msgspec.Struct, gc=False):
+    name: str | None = None
+
+
+class Event(msgspec.Struct, gc=False):
+    """Any event of a stream. `delta` is text in most of those that have one."""
+
+    type: str = ""
+    sequence_number: int | None = None
+    delta: Any = None
+    response: ResponseObject | None = None
+    item: _ItemName | None = None
+
+
+class Body(ResponseObject, gc=False):
+    """A whole reply."""
+
+    output: list[Item] | None = None
+
+
+decode_event = msgspec.json.Decoder(Event).decode
+_decode_body = msgspec.json.Decoder(Body).decode
+
+
+def read_event(payload: bytes) -> Event | None:
+    """The event in a `data` field; None where it is no JSON at all. JSON that is no object reads as an event that says
+    nothing."""
+    try:
+        return decode_event(payload)
+    except (msgspec.MsgspecError, RecursionError):
+        return read_leniently(payload, Event)
+
+
+def read_body(body: bytes) -> Body | None:
+    """A whole reply; None where it is no JSON."""
+    try:
+        return _decode_body(body)
+    except (msgspec.MsgspecError, RecursionError):
+        return read_leniently(body, Body)
+
+
+def read_object(payload: bytes) -> dict[str, Any]:
+    """A JSON object, empty where there is none."""
+    try:
+        value = json.loads(payload.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def merge(known: Usage, new: UsageObject) -> Usage:
+    """Per field the last non-null value."""
+    into = new.input_tokens_details or _InputDetails()
+    out = new.output_tokens_details or _OutputDetails()
+    fields = {
+        "input_total": new.input_tokens,
+        "cached_input": into.cached_tokens,
+        "cache_write": into.cache_write_tokens,
+        "output_total": new.output_tokens,
+        "reasoning": out.reasoning_tokens,
+    }
+    return msgspec.structs.replace(known, **{name: value for name, value in fields.items() if value is not None})
