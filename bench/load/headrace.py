@@ -1,13 +1,13 @@
-"""Headrace as a real process, with authentication, limits, a budget, metering and the journal on (SPEC 15)."""
+"""Headrace as a real process, with authentication, metering and the journal on."""
 
 import sys
 from pathlib import Path
 
 from bench.load import wire
-from bench.load.gateway import Launch, Upstream, free_port
+from bench.load.gateway import Launch, Upstream
 
 _CONFIG = """\
-server: {{listen: "127.0.0.1:{port}", admin: "127.0.0.1:{admin}", workers: 1}}
+server: {{listen: "127.0.0.1:{port}"}}
 state: {{directory: "{directory}/data"}}
 channels:
   bench:
@@ -16,20 +16,17 @@ channels:
     credentials: [{{name: main, secret: {upstream_secret}}}]
     {trust}
 models:
-  {model}: {{routes: [{{channel: bench}}], price: {{input: 1.25, cached_input: 0.125, output: 10.00}}}}
+  {model}: {{routes: [{{channel: bench}}]}}
 keys:
   - name: bench
     secret: {client_key}
-    limits: {{requests_per_minute: 1000000000, tokens_per_minute: 1000000000000, concurrent: 1000000}}
-    budget: {{amount: 1000000000, window: month}}
 """
 
 
 def launch(upstream: Upstream, directory: Path, port: int) -> Launch:
-    """Write the configuration; one worker, beside it the supervisor and the control process."""
+    """Write the configuration; one worker."""
     config = _CONFIG.format(
         port=port,
-        admin=free_port(),
         directory=directory,
         origin=upstream.origin,
         upstream_secret=wire.UPSTREAM_SECRET,

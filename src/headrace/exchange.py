@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from headrace.admission.admit import admit
+from headrace.admission.admit import admit_call
 from headrace.http.coding import CodingError, decode_body, decoder
-from headrace.http.rules import content_length, downward, identity, stream_head, upstream_id_header
+from headrace.http.rules import content_length, downward, identity, stream_head, unbuffered, upstream_id_header
 from headrace.journal.logbook import Logbook
 from headrace.journal.writer import JournalError, Writer
 from headrace.metering.meter import Meter
@@ -25,6 +25,7 @@ from headrace.model.key import Key
 from headrace.model.outcome import End, Failure, Outcome
 from headrace.model.ports import ClientRequest
 from headrace.model.problem import Kind, Problem
+from headrace.model.refusal import BAD_CODING, INTERNAL, NO_CHANNEL, NO_JOURNAL, SHUTDOWN, refused, refused_upstream
 from headrace.model.request import Call, ReplyHead
 from headrace.model.settings import Settings, StreamSettings
 from headrace.protocols.authorize import outgoing
@@ -35,17 +36,15 @@ from headrace.relay.machine import Machine
 from headrace.relay.pump import Pump
 from headrace.relay.reply import ReplyClock, ReplyMachine
 from headrace.relay.share import Share
+from headrace.relay.tap import EventTap
 from headrace.relay.trace import Trace
 from headrace.routing.catalogue import Catalogue
 from headrace.routing.plan import SESSION_HEADERS, Candidate, order, places
+from headrace.sse.array import framing
 from headrace.upstream.attempt import Attempt, Upstream
 from headrace.upstream.classify import final_problem
 from headrace.upstream.judge import Judge
-
-LAST_TRY_S = 0.8
-"""The pause before one more try on the same credential, when no candidate is left."""
-LONGEST_PAUSE_S = 3.0
-"""The longest Retry-After that such a try waits for."""
+from headrace.upstream.repeat import pause_before_repeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +126,11 @@ class Exchange:
         try:
             outcome = await self._line()
         except asyncio.CancelledError:
-            outcome = self._stopped or Outcome(End.STOPPED, "shutdown", _SHUTDOWN)
+            outcome = self._stopped or Outcome(End.STOPPED, "shutdown", SHUTDOWN)
         except Exception as error:  # noqa: BLE001  the one place: a fault of our own is an answer and an entry too
             outcome = self._own_fault(error)
         finally:
-            self._finish(outcome if outcome is not None else Outcome(End.INTERRUPTED, "internal", _INTERNAL))
+            self._finish(outcome if outcome is not None else Outcome(End.INTERRUPTED, "internal", INTERNAL))
 
     async def _line(self) -> Outcome:
         body = await self._read_body()
@@ -139,18 +138,18 @@ class Exchange:
             return self._unreadable(body)
         call = self._api.inspect(self._request.head, body, self._operation)
         if isinstance(call, Problem):
-            return _refused(call)
+            return refused(call)
         self._call = call
-        model = admit(call.model, call.protocol, self._key, self._catalogue)
+        model = admit_call(call, self._key, self._catalogue, self._stages.settings.stream)
         if isinstance(model, Problem):
-            return _refused(model)
+            return refused(model)
         candidates = self._plan(call, model)
         if not candidates:
-            return _refused(Problem(Kind.NO_CHANNEL_AVAILABLE, "No channel of this model can take the request now."))
+            return refused(NO_CHANNEL)
         try:
             self._log.open(call)
         except JournalError as error:
-            return _refused(replace(_NO_JOURNAL, detail=str(error)))
+            return refused(replace(NO_JOURNAL, detail=str(error)))
         return await self._attempt_all(call, model, candidates)
 
     async def _read_body(self) -> bytes | Problem:
@@ -186,20 +185,14 @@ class Exchange:
         problem = final_problem(failures)
         if pump.machine.outcome is None:
             pump.end(Outcome(End.REFUSED, problem.kind.value, problem))
-        return pump.machine.outcome or _refused(problem)
+        return pump.machine.outcome or refused(problem)
 
     async def _may_repeat(self, first_repeat: bool, failures: list[Problem], pump: Pump) -> bool:
-        """One more try on the last credential after a pause, and only after a *received* 5xx, 529 or 429."""
-        failure = failures[-1]
-        status = self._log.last_status or 0
-        if status == 200 and failure.kind in (Kind.UPSTREAM_ERROR, Kind.UPSTREAM_RATE_LIMITED):
-            status = failure.http_status  # a first event that is an error says it as well as a status does
-        if not first_repeat or not (status == 429 or status >= 500):
+        """One more try on the last credential, after a pause."""
+        pause = pause_before_repeat(self._log.last_status, failures[-1]) if first_repeat else None
+        if pause is None:
             return False
-        wait = failure.retry_after_s
-        if wait is not None and wait > LONGEST_PAUSE_S:
-            return False
-        await pump.rest(wait if wait is not None else LAST_TRY_S)
+        await pump.rest(pause)
         return pump.machine.outcome is None
 
     # ---- one attempt
@@ -225,7 +218,7 @@ class Exchange:
                 try:
                     failure = await self._relay(call, head, headers, meter, pump)
                 except CodingError as error:
-                    failure = Failure(replace(_BAD_CODING, detail=str(error)))
+                    failure = Failure(replace(BAD_CODING, detail=str(error)))
         finally:
             problem = failure.problem if failure is not None else None
             self._log.attempted(candidate, attempt, started, head, problem, self._word())
@@ -264,12 +257,15 @@ class Exchange:
         if isinstance(machine, Machine) and judge.stream():
             machine.answered(meter, self._now())
             coding = decoder(head.header(b"content-encoding"))
-            return await pump.run(head.status, stream_head(headers), None, coding)
+            return await pump.run(head.status, stream_head(headers, call.asked), None, coding)
         reply = machine if isinstance(machine, ReplyMachine) else self._reply_machine()
         fault = head.status >= 400
         encoding = b",".join(every(head.headers, b"content-encoding"))
-        meaning = partial(_refused_upstream, head) if fault else partial(meter.observe_body, encoding=encoding)
+        meaning = partial(refused_upstream, head) if fault else partial(meter.observe_body, encoding=encoding)
         reply.answered(judge, meaning, fault, self._now())
+        if judge.at_once:
+            reply.pass_on(EventTap(meter, head, encoding))
+            headers = unbuffered(headers)
         pump.machine = reply
         failure = await pump.run(head.status, headers, content_length(head.headers))
         if failure is not None and machine is not None:
@@ -281,8 +277,8 @@ class Exchange:
 
     def _plan(self, call: Call, model: Model) -> list[Candidate]:
         candidates = places(model, call.model, call.protocol, self._catalogue.channels)
-        if len(candidates) < 2:
-            return candidates
+        if len(candidates) < 2 or not call.model:
+            return candidates[:1]
         head = self._request.head
         session = next((value for name in SESSION_HEADERS if (value := head.header(name))), b"")
         return order(candidates, self._key.name, session or self._api.seed(call, head))
@@ -291,9 +287,9 @@ class Exchange:
         stages = self._stages
         machine: Machine | ReplyMachine
         if call.stream:
-            machine = Machine(
-                limits, self._voice, Clock(limits, self._log.began, self._now()), self._trace, self._api.keeps_comments
-            )
+            clock = Clock(limits, self._log.began, self._now())
+            comments = self._api.keeps_comments
+            machine = Machine(limits, self._voice, clock, self._trace, comments, framing(call.asked))
         else:
             machine = ReplyMachine(limits, ReplyClock(limits, self._log.began), self._trace)
         self._machine = machine
@@ -354,7 +350,7 @@ class Exchange:
             if self._pump is None or self._pump.machine.outcome is None:
                 sink.abort()
             return
-        problem = outcome.problem or _INTERNAL
+        problem = outcome.problem or INTERNAL
         reply = self._api.refuse(problem, self.id)
         self._log.status = reply.status
         sink.start(reply.status, reply.headers + self._marks, len(reply.body))
@@ -382,10 +378,10 @@ class Exchange:
     def _unreadable(self, problem: Problem) -> Outcome:
         if self._request.sink.gone:
             return Outcome(End.CLIENT_GONE, "client left", problem)
-        return _refused(problem)
+        return refused(problem)
 
     def _own_fault(self, error: Exception) -> Outcome:
-        problem = replace(_INTERNAL, detail=f"{type(error).__name__}: {error}")
+        problem = replace(INTERNAL, detail=f"{type(error).__name__}: {error}")
         self._stages.report(f"exchange {self.id}: {problem.detail}")
         outcome = Outcome(End.INTERRUPTED, "internal", problem)
         if self._pump is not None:
@@ -394,22 +390,6 @@ class Exchange:
 
     def _now(self) -> float:
         return self._stages.loop.time()
-
-
-_INTERNAL = Problem(
-    Kind.INTERNAL, "The gateway failed. Try again; if it happens again, tell the operator the request id."
-)
-_BAD_CODING = Problem(Kind.UPSTREAM_BAD_REPLY, "The upstream answered with an encoding that was not asked for.")
-_SHUTDOWN = Problem(Kind.STOPPED, "The gateway is shutting down and ended this request.")
-_NO_JOURNAL = Problem(Kind.OVERLOADED, "The gateway cannot write its journal now. Try again later.", retry_after_s=5.0)
-
-
-def _refused(problem: Problem) -> Outcome:
-    return Outcome(End.REFUSED, problem.kind.value, problem)
-
-
-def _refused_upstream(head: ReplyHead, body: bytes | None) -> Outcome:
-    return Outcome(End.REFUSED, f"upstream {head.status}")
 
 
 def _is_clients(problem: Problem) -> bool:

@@ -19,9 +19,11 @@ from headrace.model.request import Reply, RequestHead
 from headrace.model.wire import Dialect, WireProtocol
 from headrace.protocols.chat import Chat
 from headrace.protocols.dialect import refuse
+from headrace.protocols.gemini import Gemini
 from headrace.protocols.interface import Api
 from headrace.protocols.messages import Messages
 from headrace.protocols.model_list import ModelLine, list_form
+from headrace.protocols.passthrough import FAMILIES, Passthrough
 from headrace.protocols.responses import Responses
 from headrace.routing.catalogue import Catalogue
 
@@ -67,6 +69,8 @@ class Front:
             WireProtocol.CHAT: Chat(),
             WireProtocol.RESPONSES: Responses(),
             WireProtocol.MESSAGES: Messages(),
+            WireProtocol.GEMINI: Gemini(),
+            **{family: Passthrough(family) for family in FAMILIES},
         }
 
     def handle(self, request: ClientRequest) -> None:

@@ -14,6 +14,7 @@ from headrace.exchange import Stages
 from headrace.front import Front, Ids
 from headrace.journal.writer import Writer
 from headrace.listener.server import Server
+from headrace.listener.tls import server_context
 from headrace.model.catalogue import CatalogueParts
 from headrace.model.outcome import End, Outcome
 from headrace.model.problem import Kind, Problem
@@ -59,8 +60,9 @@ class Worker:
         return self._server.addresses
 
     async def start(self, sockets: Sequence[socket.socket] | None = None) -> None:
-        """Listen. Raises OSError where an address cannot be bound."""
-        await self._server.listen(sockets)
+        """Listen. Raises OSError where an address cannot be bound, or a file for TLS cannot be used."""
+        files = self._settings.server.tls
+        await self._server.listen(sockets, server_context(files) if files else None)
         gc.collect()
         gc.freeze()
         # The young generations go on; a full one only when few streams are open, by hand.

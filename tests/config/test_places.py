@@ -124,11 +124,3 @@ def test_what_is_no_model_name(text: str) -> None:
 def test_what_is_no_name(text: str) -> None:
     with pytest.raises(ValueError, match="must be 1 to 64"):
         places.read_name(text)
-
-
-def test_the_systems_authorities_would_do(tmp_path: Path) -> None:
-    adapter: TypeAdapter[str] = TypeAdapter(places.AuthoritiesText)
-    with pytest.raises(ValidationError, match="cannot read file"):
-        adapter.validate_python("a\0b", context=Reading(tmp_path, {}))
-    with pytest.raises(ValidationError, match=r"no certificates|cannot read"):
-        adapter.validate_python(".", context=Reading(tmp_path, {}))

@@ -354,7 +354,7 @@ def test_100_continue(stand: Stand) -> None:
 @pytest.fixture(scope="module")
 def hurried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
     """A stand whose gateway waits for no slow client."""
-    limits = "max_body: 1MiB\n  head_timeout: 300ms\n  body_timeout: 300ms\n  idle_timeout: 1s"
+    limits = "max_body: 1MiB\n  head_timeout: 500ms\n  body_timeout: 500ms\n  idle_timeout: 1s"
     with Stand(tmp_path_factory.mktemp("hurried"), CONFIG.replace("max_body: 1MiB", limits)) as one:
         yield one
 

@@ -41,7 +41,7 @@ def test_a_client_that_leaves_closes_the_upstream(stand: Stand, how: str, stream
         left = time.monotonic()
         getattr(client, how)()
     call = stand.calls(model)[0]
-    assert time.monotonic() - left < 1
+    assert time.monotonic() - left < 5, "it would have run for 30 s and more"
     assert call.end is UpstreamEnd.CLIENT_CLOSED
     entry = stand.entry(model)
     assert (entry.end, entry.reason, len(entry.attempts)) == ("client_gone", "client left", 1)
@@ -81,7 +81,7 @@ FLOOD: Fields = {"events": [{"text": chunk({"content": "x" * 8000}), "repeat": 4
 
 def test_a_client_that_does_not_read_is_cut(stand: Stand) -> None:
     """Case B062."""
-    model = stand.model("one", FLOOD)
+    model = stand.model("impatient", FLOOD)
     with stand.connect(receive_buffer=4096) as client:
         client.send(request(chat(model)))
         entry = stand.entry(model)
@@ -102,7 +102,7 @@ def test_a_slow_client_holds_up_its_own_upstream_and_nobody_else(stand: Stand) -
         reply = stand.ask(chat(model, usage=True))
         assert reply.body == "".join(CHAT).encode()
         gaps = [later.at - piece.at for piece, later in zip(reply.pieces, reply.pieces[1:], strict=False)]
-        assert max(gaps) < 1.0
+        assert max(gaps) < 4, "not until the slow client is cut"
         written = stand.ch1.calls(slow_model)[0].events_written
         assert written < 4000
         slow.read(until=b"x" * 8000)

@@ -127,7 +127,7 @@ def test_a_client_that_does_not_read_holds_up_nothing(make: MakeStand) -> None:
 
 def test_requests_are_taken_until_the_notice_is_over(make: MakeStand) -> None:
     """/readyz fails at once, so that load balancers turn away before anybody is refused."""
-    with make(notice="700ms") as stand:
+    with make(notice="1500ms") as stand:
         running = stand.model("one", ENDLESS)
         model = stand.model("one", {"events": CHAT})
         with stand.connect() as client, stand.connect() as other:
@@ -163,7 +163,7 @@ def test_a_request_behind_the_notice_is_told_to_go_elsewhere(make: MakeStand) ->
 
 
 def test_sigterm_drains_the_process(make: MakeStand) -> None:
-    with make(drain="400ms", process=True) as stand:
+    with make(drain="1500ms", process=True) as stand:
         ending = stand.model("one", {"events": CHAT, "gap": 0.05})
         endless = stand.model("one", ENDLESS)
         with stand.connect() as one, stand.connect() as two:

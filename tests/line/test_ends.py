@@ -80,7 +80,7 @@ def test_a_stalled_stream_ends_with_the_error_event(stand: Stand) -> None:
     entry = stand.entry(model)
     assert (entry.end, len(entry.attempts)) == ("stalled", 1)
     assert entry.wire.last_event_s is not None
-    assert entry.duration_s - entry.wire.last_event_s >= 0.4
+    assert entry.duration_s - entry.wire.last_event_s >= 0.6
     assert stand.calls(model)[0].closed_early
 
 
@@ -93,7 +93,7 @@ def test_pings_do_not_keep_a_dead_stream_alive(stand: Stand) -> None:
     entry = stand.entry(model)
     assert entry.end == "stalled"
     assert entry.wire.last_event_s is not None
-    assert entry.duration_s - entry.wire.last_event_s >= 1.0
+    assert entry.duration_s - entry.wire.last_event_s >= 1.2
     assert entry.wire.heartbeats >= 3
 
 

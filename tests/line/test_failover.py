@@ -144,15 +144,15 @@ def test_no_first_event_in_time(stand: Stand, fields: Fields) -> None:
     reply = stand.ask(chat(model, usage=True))
     entry = failed_over(stand, model, reply, "upstream_timeout")
     assert stand.calls(model, stand.ch1)[0].closed_early, "case B053: the silent upstream is let go"
-    assert entry.attempts[0].ended_s >= 0.25
+    assert entry.attempts[0].ended_s >= 0.5
 
 
 @pytest.mark.xfail(reason="exchange waits for a body that cannot change the verdict", strict=True)
 def test_a_head_that_is_no_stream_fails_at_once(stand: Stand) -> None:
     """What the head alone rules out waits for no body."""
-    model = stand.model("pair", stalled(content_type="text/html"), GOOD)
+    model = stand.model("impatient", stalled(content_type="text/html"), GOOD)
     entry = failed_over(stand, model, stand.ask(chat(model, usage=True)), "upstream_bad_reply")
-    assert entry.attempts[0].ended_s < 1.0
+    assert entry.attempts[0].ended_s < 0.5
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def test_early_open_still_fails_over(stand: Stand) -> None:
 )
 def test_an_early_opened_stream_ends_with_the_error_event(stand: Stand, fields: Fields, code: str) -> None:
     """The last failure is said in the stream, never in a silent end."""
-    model = stand.model("early-one", fields)
+    model = stand.model("early-late" if code == "upstream_timeout" else "early-one", fields)
     reply = stand.ask(chat(model))
     assert (reply.status, reply.end) == (200, End.FRAMED)
     error = error_in(without_keepalives(reply.body))

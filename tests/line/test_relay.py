@@ -10,7 +10,6 @@ from tests.stand.stand import Stand
 from tests.stand.wire import (
     C0,
     C1,
-    C2,
     C3,
     C4,
     CHAT,

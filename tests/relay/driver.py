@@ -180,7 +180,7 @@ class Client:
         return self.machine.outcome
 
     def check(self) -> "Client":
-        """What holds at any time: hashes agree, counts agree, the insertions cut out again leave the upstream's bytes."""
+        """What holds at any time: hashes and counts agree; insertions cut out, the upstream's bytes are left."""
         trace = self.trace
         assert trace.hash_in() == sha256(self.relayed).hexdigest()
         assert trace.released == len(self.relayed)

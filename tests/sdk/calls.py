@@ -57,10 +57,10 @@ def _given(stand: Stand) -> dict[str, object]:
     return {"api_key": KEY, "base_url": stand.url, "max_retries": 0, "timeout": 10.0}
 
 
-def create(stand: Stand, model: str, **options: object) -> Told:
+def create(stand: Stand, model: str, *, key: str = KEY, **options: object) -> Told:
     """`create(stream=True)`."""
     told = Told()
-    with client(stand) as sdk:
+    with client(stand, api_key=key) as sdk:
         try:
             with sdk.chat.completions.create(model=model, messages=MESSAGES, stream=True, **options) as stream:  # type: ignore[call-overload]
                 _collect(stream, told)
@@ -69,10 +69,10 @@ def create(stand: Stand, model: str, **options: object) -> Told:
     return told
 
 
-def helper(stand: Stand, model: str, **options: object) -> Told:
+def helper(stand: Stand, model: str, *, key: str = KEY, **options: object) -> Told:
     """`chat.completions.stream`."""
     told = Told()
-    with client(stand) as sdk:
+    with client(stand, api_key=key) as sdk:
         try:
             with sdk.chat.completions.stream(model=model, messages=MESSAGES, **options) as stream:  # type: ignore[arg-type]
                 _collect((event.chunk for event in stream if event.type == "chunk"), told)
@@ -82,14 +82,14 @@ def helper(stand: Stand, model: str, **options: object) -> Told:
     return told
 
 
-def async_create(stand: Stand, model: str, **options: object) -> Told:
+def async_create(stand: Stand, model: str, *, key: str = KEY, **options: object) -> Told:
     """`create(stream=True)`, asynchronously."""
-    return asyncio.run(_create(stand, model, options))
+    return asyncio.run(_create(stand, model, key, options))
 
 
-def async_helper(stand: Stand, model: str, **options: object) -> Told:
+def async_helper(stand: Stand, model: str, *, key: str = KEY, **options: object) -> Told:
     """`chat.completions.stream`, asynchronously."""
-    return asyncio.run(_helper(stand, model, options))
+    return asyncio.run(_helper(stand, model, key, options))
 
 
 CALLS: dict[str, Call] = {
@@ -110,9 +110,9 @@ async def _collect_async(chunks: AsyncIterable[ChatCompletionChunk], told: Told)
         told.chunks.append(chunk)
 
 
-async def _create(stand: Stand, model: str, options: dict[str, object]) -> Told:
+async def _create(stand: Stand, model: str, key: str, options: dict[str, object]) -> Told:
     told = Told()
-    async with async_client(stand) as sdk:
+    async with async_client(stand, api_key=key) as sdk:
         try:
             stream = await sdk.chat.completions.create(model=model, messages=MESSAGES, stream=True, **options)  # type: ignore[call-overload]
             async with stream:
@@ -122,9 +122,9 @@ async def _create(stand: Stand, model: str, options: dict[str, object]) -> Told:
     return told
 
 
-async def _helper(stand: Stand, model: str, options: dict[str, object]) -> Told:
+async def _helper(stand: Stand, model: str, key: str, options: dict[str, object]) -> Told:
     told = Told()
-    async with async_client(stand) as sdk:
+    async with async_client(stand, api_key=key) as sdk:
         try:
             async with sdk.chat.completions.stream(model=model, messages=MESSAGES, **options) as stream:  # type: ignore[arg-type]
                 await _collect_async((event.chunk async for event in stream if event.type == "chunk"), told)

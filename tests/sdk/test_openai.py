@@ -11,13 +11,12 @@ from openai.lib.streaming.chat import ChatCompletionStreamState
 
 from tests.sdk.calls import CALLS, MESSAGES, USAGE, Call, Told, async_client, client
 from tests.stand.stand import Stand, until
-from tests.stand.wire import C0, C1, CHAT, DONE, TEXT, chunk, error_event
+from tests.stand.wire import BRISK, C0, C1, CHAT, DONE, TEXT, chunk, error_event
 
 pytestmark = pytest.mark.sdk
 
 Fields = Mapping[str, object]
 GAP_S = 0.3
-"""1.5 keepalives."""
 
 
 @pytest.fixture(params=list(CALLS))
@@ -83,7 +82,7 @@ def test_keepalives_in_every_gap(stand: Stand, call: Call, name: str) -> None:
     }[name]
     # Between deltas, before the usage event (which is removed for those who did not ask), before [DONE].
     model = stand.model("one", {"events": stream, "gaps": {1: GAP_S, 4: GAP_S, 5: GAP_S}})
-    told = call(stand, model, **(USAGE if asks else {}))
+    told = call(stand, model, key=BRISK, **(USAGE if asks else {}))
     good(told)
     entry = stand.entry(model)
     assert entry.wire.keepalives >= 3

@@ -13,14 +13,14 @@ server:
 state: {directory: $STATE}
 stream:
   keepalive: 200ms
-  first_event: 1s
-  stall: 1500ms
-  stall_with_pings: 3s
-  open: 5s
-  reply: 2s
+  first_event: 5s
+  stall: 5s
+  stall_with_pings: 10s
+  open: 10s
+  reply: 5s
   total: 30s
   end_grace: 300ms
-  write_timeout: 1s
+  write_timeout: 5s
 channels:
   ch1:
     base_url: $CH1/v1
@@ -62,36 +62,33 @@ models:
   # one channel that cannot be reached before a good one
   refusing-*: {routes: [{channel: refusing}, {channel: ch2}]}
   not-tls-*: {routes: [{channel: not-tls}, {channel: ch2}]}
-  # limits of their own
+  # limits of their own: short ones, but with room for a busy machine between what a test expects and the next limit
   impatient-*:
     routes: [{channel: ch1}, {channel: ch2}]
     max_attempts: 2
-    first_event: 250ms
-    open: 1s
-    stall: 400ms
-    stall_with_pings: 1s
-    reply: 400ms
-  held-*: {routes: [{channel: ch1}, {channel: ch2}], max_attempts: 2, commit: first_output, stall: 400ms}
-  early-*:
-    routes: [{channel: ch1}, {channel: ch2}]
-    max_attempts: 2
-    early_open: 100ms
-    early_open_cold: 200ms
     first_event: 500ms
-  early-one-*:
+    open: 3s
+    stall: 600ms
+    stall_with_pings: 1200ms
+    reply: 600ms
+    write_timeout: 500ms
+  held-*: {routes: [{channel: ch1}, {channel: ch2}], max_attempts: 2, commit: first_output, stall: 600ms}
+  early-*: {routes: [{channel: ch1}, {channel: ch2}], max_attempts: 2, early_open: 100ms, early_open_cold: 150ms}
+  early-one-*: {routes: [{channel: ch1}], max_attempts: 1, early_open: 100ms, early_open_cold: 150ms}
+  early-late-*:
     routes: [{channel: ch1}]
     max_attempts: 1
     early_open: 100ms
-    early_open_cold: 200ms
-    first_event: 500ms
+    early_open_cold: 150ms
+    first_event: 400ms
   short-*:
     routes: [{channel: ch1}]
-    total: 900ms
-    open: 500ms
-    reply: 500ms
-    first_event: 500ms
-    stall: 400ms
-    stall_with_pings: 400ms
+    total: 1500ms
+    open: 800ms
+    reply: 800ms
+    first_event: 800ms
+    stall: 800ms
+    stall_with_pings: 800ms
   estimate-*: {routes: [{channel: estimating}], max_attempts: 1}
   # listed; one of them is not offered through chat
   exact: {routes: [{channel: ch1}]}
@@ -103,4 +100,5 @@ keys:
   - {name: expired, secret: sk-hr-expired-0123456789abcdef, expires: 2020-01-01T00:00:00Z}
   - {name: disabled, secret: sk-hr-disabled-0123456789abcdef, state: disabled}
   - {name: patient, secret: sk-hr-patient-0123456789abcdef, keepalive: 1h}
+  - {name: brisk, secret: sk-hr-brisk-0123456789abcdef, keepalive: 50ms}
 """

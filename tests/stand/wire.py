@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping
 
 KEY = "sk-hr-test-0123456789abcdef"
+BRISK = "sk-hr-brisk-0123456789abcdef"
+"""A key whose keepalives come after 50 ms: several in a gap of 0.3 s, and one even on a busy machine."""
 CHAT_PATH = "/v1/chat/completions"
 
 _CHUNK = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "up", "system_fingerprint": None}

@@ -132,8 +132,9 @@ GOOD = [
     (Asked.JSON, None, b' {"id":1}', False),
     (Asked.JSON, "text/plain", b'{"id":1}', False),
     (Asked.ARRAY, "application/json", b'[{"error":{"code":503}}', False),
-    (Asked.ANYTHING, "audio/mpeg", b"", False),
-    (Asked.ANYTHING, "text/event-stream", b"", True),
+    (Asked.ANYTHING, "audio/mpeg", b"x", False),
+    (Asked.ANYTHING, "text/event-stream", b"data: x", True),
+    (Asked.ANYTHING, "application/json", b'{"id":1}', False),
     (Asked.ANYTHING, "text/html", b"<html>", False),
 ]
 
@@ -156,6 +157,8 @@ BAD = [
     (Asked.JSON, "text/plain", b"ok"),
     (Asked.JSON, "text/event-stream", b"data: x\n\n"),
     (Asked.ARRAY, "text/event-stream", b"data: x\n\n"),
+    (Asked.ANYTHING, "audio/mpeg", b""),
+    (Asked.ANYTHING, "application/json", b""),
     (Asked.ARRAY, "application/json", b""),
 ]
 
@@ -194,7 +197,7 @@ ERRORS_IN_200 = [
 
 @pytest.mark.parametrize(("body", "kind", "effect", "answer"), ERRORS_IN_200)
 def test_a_200_that_holds_an_error(body: bytes, kind: Kind, effect: Effect, answer: int) -> None:
-    for asked in (Asked.JSON, Asked.EVENTS):
+    for asked in (Asked.JSON, Asked.EVENTS, Asked.ANYTHING):
         verdict = classify(head(200), body, asked, NOW)
         assert (verdict.advice, verdict.effect) == (NEXT, effect)
         assert verdict.problem is not None
@@ -214,7 +217,7 @@ def test_which_bodies_must_be_seen() -> None:
     assert not needs_body(head(200, "text/event-stream"), Asked.EVENTS)
     assert not needs_body(head(200, "text/event-stream"), Asked.JSON)
     assert not needs_body(head(200, "text/html"), Asked.EVENTS)
-    assert not needs_body(head(200), Asked.ANYTHING)
+    assert needs_body(head(200), Asked.ANYTHING) and not needs_body(head(200, "audio/mpeg"), Asked.ANYTHING)
 
 
 # ----------------------------------------------------------------------------------------------------- the final answer

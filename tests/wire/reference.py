@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 BOM = b"\xef\xbb\xbf"
 
@@ -29,8 +30,7 @@ def boundaries(stream: bytes) -> list[int]:
 def blocks(stream: bytes) -> list[bytes]:
     """`stream` cut behind each blank line; the last one may be unfinished."""
     ends = boundaries(stream)
-    cuts = [0, *ends, *([len(stream)] if not ends or ends[-1] < len(stream) else [])]
-    return [stream[start:end] for start, end in zip(cuts, cuts[1:], strict=False)]
+    return [stream[start:end] for start, end in pairwise([0, *ends, len(stream)]) if start < end]
 
 
 def payload(block: bytes) -> str | None:

@@ -53,10 +53,10 @@ class Recorded:
 
 def huge() -> bytes:
     """A stream with one data line of 3 MB."""
-    content = "".join(f"{number:07d} 北\\n" for number in range(HUGE // 13))
+    content = "".join(f"{number:07d} word\n" for number in range(HUGE // 14))
     chunks = [
         '{"choices":[{"index":0,"delta":{"role":"assistant"},"finish_reason":null}]}',
-        '{"choices":[{"index":0,"delta":{"content":"%s"},"finish_reason":null}]}' % content,
+        json.dumps({"choices": [{"index": 0, "delta": {"content": content}, "finish_reason": None}]}),
         '{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}',
         json.dumps({"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 3}}),
         "[DONE]",

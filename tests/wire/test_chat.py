@@ -152,7 +152,9 @@ def insertable(stream: Recorded) -> set[int]:
     ended. A CR that an LF follows is no place; once the stream has shown a CR alone it is (nobody could know)."""
     text = stream.delivered
     allowed = {0, *boundaries(text)}
-    lone = next((at for at in range(len(text) - 1) if text[at : at + 1] == b"\r" and text[at + 1 : at + 2] != b"\n"), None)
+    lone = next(
+        (at for at in range(len(text) - 1) if text[at : at + 1] == b"\r" and text[at + 1 : at + 2] != b"\n"), None
+    )
     if lone is not None:
         for start in boundaries(text):
             if start - 2 >= lone and text[start - 2 : start] == b"\r\n":

@@ -2,10 +2,18 @@
 
 from typing import Protocol
 
-from headrace.model.channel import Model
+from headrace.model.channel import Channel, Model, Route
 from headrace.model.key import Key
 from headrace.model.problem import Kind, Problem
+from headrace.model.request import Call
+from headrace.model.settings import StreamSettings
 from headrace.model.wire import WireProtocol
+
+_NO_HOME = Problem(
+    Kind.BAD_REQUEST,
+    "The request names no model, and no channel takes such requests here. Name a `model` from GET /v1/models.",
+    param="model",
+)
 
 
 class Models(Protocol):
@@ -20,8 +28,19 @@ class Models(Protocol):
     def formats(self, model: Model) -> tuple[str, ...]:
         """The words for the protocols that it can be asked through."""
 
+    def find_home(self, key: Key, protocol: WireProtocol, operation: str) -> Channel | None:
+        """Where the key's requests go that name no model."""
+
     def close_names(self, name: str, key: Key) -> tuple[str, ...]:
         """Names like this one, among those that the key may use."""
+
+
+def admit_call(call: Call, key: Key, models: Models, limits: StreamSettings) -> Model | Problem:
+    """`admit`, or the way to the key's home channel for a request that names no model; `limits` hold there."""
+    if call.model:
+        return admit(call.model, call.protocol, key, models)
+    home = models.find_home(key, call.protocol, call.operation)
+    return _NO_HOME if home is None else Model("", (Route(home.name),), stream=limits)
 
 
 def admit(name: str, protocol: WireProtocol, key: Key, models: Models) -> Model | Problem:

@@ -5,9 +5,9 @@ import errno
 from headrace.model.settings import Address
 
 
-def shown_address(address: Address) -> str:
-    """What a client's base URL begins with; a Unix socket as `unix:PATH`."""
-    return str(address) if address.path else f"http://{address}"
+def shown_address(address: Address, tls: bool = False) -> str:
+    """What a client's base URL begins with; a Unix socket, which never speaks TLS, as `unix:PATH`."""
+    return str(address) if address.path else f"{'https' if tls else 'http'}://{address}"
 
 
 def cannot_listen(where: str, error: OSError, remedy: str) -> str:

@@ -37,8 +37,9 @@ def serve(config: ConfigOption = DEFAULT_FILE) -> None:
 async def _serve(loaded: Loaded, sockets: list[socket.socket]) -> None:
     with stop_signals() as stop:
         worker = await _started(loaded, sockets)
+        tls = loaded.settings.server.tls is not None
         for address in worker.addresses:
-            typer.echo(f"headrace {headrace.__version__} listens on {shown_address(address)}")
+            typer.echo(f"headrace {headrace.__version__} listens on {shown_address(address, tls)}")
         await stop.wait()
         typer.echo(_draining(loaded.settings.server), err=True)
         await worker.drain()

@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 
 from headrace.config.errors import Fault
 from headrace.config.sections import Sections
-from headrace.config.source import Location, fault
+from headrace.config.source import Location, fault, value_at
 
 SHORT_SECRET = 20
 
@@ -67,6 +67,10 @@ def _literal_secrets(sections: Sections) -> Iterator[Location]:
         for index, credential in enumerate(channel.credentials if channel else ()):
             if credential.secret.literal:
                 yield ("channels", name, "credentials", index, "secret")
+        if channel and channel.proxy and channel.proxy.authorization:
+            place = ("channels", name, "proxy")
+            if not str(value_at(sections.root, place)).startswith(("env:", "file:")):
+                yield place
     for index, key in enumerate(sections.keys):
         if key and key.secret.literal:
             yield ("keys", index, "secret")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from headrace.config.certificates import pair_error
 from headrace.config.convert import stream_from_options
 from headrace.config.errors import Fault
 from headrace.config.forms import closest
@@ -46,6 +47,20 @@ def _server(server: ServerOptions | None) -> Iterator[_Finding]:
         seen.add(address)
     if server.bodies < server.max_body:
         yield ("server", "bodies"), "must not be smaller than max_body, or the largest bodies never find room"
+    yield from _tls(server)
+
+
+def _tls(server: ServerOptions) -> Iterator[_Finding]:
+    here = ("server", "tls")
+    cert, key = server.tls.cert, server.tls.key
+    if not cert and not key:
+        return
+    if not cert or not key:
+        yield here, f"needs {'key' if cert else 'cert'} too"
+    elif (error := pair_error(cert, key)) is not None:
+        yield (*here, "key"), error
+    if all(address.path for address in server.listen):
+        yield here, "has no effect: every address of server.listen is a Unix socket"
 
 
 def _stream(sections: Sections) -> Iterator[_Finding]:

@@ -13,7 +13,7 @@ from headrace.config.options import (
 )
 from headrace.model.channel import Channel, Credential, Model, Route
 from headrace.model.key import Key, StreamOverrides
-from headrace.model.settings import ServerSettings, Settings, StateSettings, StreamSettings
+from headrace.model.settings import ServerSettings, Settings, StateSettings, StreamSettings, TlsFiles
 
 
 def settings_from_options(
@@ -22,7 +22,8 @@ def settings_from_options(
     """All settings; the state's folder becomes a path that does not depend on the working directory."""
     return Settings(
         ServerSettings(
-            **{name: getattr(server, name) for name in ServerOptions.model_fields if name != "cors"},
+            **{name: getattr(server, name) for name in ServerOptions.model_fields if name not in {"cors", "tls"}},
+            tls=TlsFiles(server.tls.cert, server.tls.key) if server.tls.cert else None,
             cors_origins=server.cors.origins,
         ),
         StateSettings(str(reading.path(state.directory)), state.secret),
@@ -51,6 +52,7 @@ def channel_from_options(name: str, options: ChannelOptions) -> Channel:
         connect=options.connect,
         connections=options.connections,
         idle=options.idle,
+        proxy=options.proxy,
         allow_http=options.allow_http,
         ca=options.ca,
         usage=options.usage,

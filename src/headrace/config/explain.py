@@ -19,6 +19,7 @@ from headrace.config.options import (
     ServerOptions,
     StateOptions,
     StreamOptions,
+    TlsOptions,
     is_group,
 )
 
@@ -39,6 +40,7 @@ class Group:
 
 GROUPS = (
     Group("server", "server", ServerOptions),
+    Group("TLS", "server.tls", TlsOptions),
     Group("cross-origin requests", "server.cors", CorsOptions),
     Group("state", "state", StateOptions),
     Group("stream", "stream", StreamOptions),

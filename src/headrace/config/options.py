@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.fields import FieldInfo
 
+from headrace.config.certificates import AuthoritiesText, CertificateText, PrivateKeyText
 from headrace.config.forms import (
     ONE_OR_MANY,
     DefaultText,
@@ -23,7 +24,6 @@ from headrace.config.forms import (
 from headrace.config.places import (
     AddressText,
     AllowedModel,
-    AuthoritiesText,
     AuthText,
     BaseUrlText,
     Comment,
@@ -39,6 +39,7 @@ from headrace.config.places import (
     QueryValue,
     UpstreamModel,
 )
+from headrace.config.proxy import ProxyText
 from headrace.config.secret import SecretText, StateSecret
 from headrace.model.channel import BaseUrl, Channel, Credential, Route, UsagePolicy
 from headrace.model.key import Key, KeyState
@@ -86,10 +87,21 @@ class CorsOptions(Options):
     )
 
 
+class TlsOptions(Options):
+    """TLS (1.2 and 1.3) on every TCP address of the data port; Unix sockets stay plain. HTTP/1.1 only."""
+
+    cert: Annotated[CertificateText, DefaultText("none: plain HTTP")] = Field(
+        default="", description="The certificate, followed by those that lead to its authority."
+    )
+    key: Annotated[PrivateKeyText, DefaultText("none")] = Field(
+        default="", description="The certificate's private key, without a passphrase."
+    )
+
+
 class ServerOptions(Options):
     """The data port and its limits. A change needs a restart."""
 
-    later = frozenset({"admin", "tls", "workers", "trusted_proxies", "max_upload"})
+    later = frozenset({"admin", "workers", "trusted_proxies", "max_upload"})
 
     listen: Annotated[tuple[AddressText, ...], ONE_OR_MANY] = Field(
         default=_SERVER.listen, min_length=1, description="Where clients connect; port 0 lets the system choose."
@@ -113,6 +125,7 @@ class ServerOptions(Options):
         default=_SERVER.drain_notice,
         description="How long after SIGTERM requests are still taken, while /readyz fails.",
     )
+    tls: TlsOptions = Field(default=TlsOptions(), description=str(TlsOptions.__doc__))
     cors: CorsOptions = Field(default=CorsOptions(), description=str(CorsOptions.__doc__))
 
 
@@ -210,7 +223,7 @@ class CredentialOptions(Options):
 class ChannelOptions(Options):
     """One upstream endpoint. The key in `channels` is its name."""
 
-    later = frozenset({"proxy", "bind_ttl"})
+    later = frozenset({"bind_ttl"})
 
     base_url: BaseUrlText = Field(
         description="Where the API begins, with its version, such as https://api.openai.com/v1."
@@ -243,6 +256,12 @@ class ChannelOptions(Options):
         default=_CHANNEL.connections, description="Connections per worker at most."
     )
     idle: Duration = Field(default=_CHANNEL.idle, description="How long an unused connection is kept.")
+    proxy: Annotated[ProxyText, DefaultText("none")] = Field(
+        default=None,
+        repr=False,
+        description="The HTTP proxy that connects to it (CONNECT); the proxy resolves its name. Proxy settings of the"
+        " environment are not read.",
+    )
     allow_http: Switch = Field(default=_CHANNEL.allow_http, description="Whether base_url may be http, without TLS.")
     ca: Annotated[AuthoritiesText, DefaultText("the system's")] = Field(
         default=_CHANNEL.ca, description="The certificate authorities that it is verified against."

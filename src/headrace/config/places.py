@@ -2,7 +2,6 @@
 
 import ipaddress
 import re
-import ssl
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -122,6 +121,15 @@ def _host_and_port(authority: str, default: int) -> tuple[str, int]:
     return host, port
 
 
+def read_host_and_port(text: str) -> tuple[str, int]:
+    """`host:port` or `[v6]:port` of a machine that may be connected to. Raises ValueError."""
+    if not re.search(r":[0-9]+\Z", text):
+        raise ValueError("needs a port, such as host:3128")
+    host, port = _host_and_port(text, 0)
+    _refuse_special(host)
+    return host, port
+
+
 def _refuse_special(host: str) -> None:
     """What no provider has: link-local addresses, where clouds keep their metadata, and addresses of no host."""
     try:
@@ -149,20 +157,7 @@ def _read_directory(text: str, reading: Reading) -> str:
     return str(path)
 
 
-def _read_authorities(text: str, reading: Reading) -> str:
-    path = reading.path(text)
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=str(path))
-    except ssl.SSLError:
-        raise ValueError(f"file {path} holds no certificates in PEM form") from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a path"
-        raise ValueError(f"cannot read file {str(path)!r}: {reason}") from None
-    return str(path)
-
-
 DirectoryText = Annotated[str, Form("a path, relative to this file", _read_directory)]
-AuthoritiesText = Annotated[str, Form("the path of a PEM file, relative to this file", _read_authorities)]
 
 
 # ----------------------------------------------------------------------------------------------------------- names

@@ -33,7 +33,7 @@ class Secret:
     literal: bool
 
 
-def _content(text: str, reading: Reading) -> bytes | None:
+def content_of_reference(text: str, reading: Reading) -> bytes | None:
     """What `env:NAME` or `file:PATH` refers to; None where the text is no reference. Raises ValueError."""
     if text.startswith("env:"):
         return _variable(text.removeprefix("env:"), reading)
@@ -69,7 +69,7 @@ def _file(path: Path) -> bytes:
 
 
 def _read_secret(text: str, reading: Reading) -> Secret:
-    content = _content(text, reading)
+    content = content_of_reference(text, reading)
     literal = content is None
     if content is None:
         if text.startswith("$"):
@@ -84,7 +84,7 @@ def _read_secret(text: str, reading: Reading) -> Secret:
 
 
 def _read_state_secret(text: str, reading: Reading) -> bytes:
-    content = _content(text, reading)
+    content = content_of_reference(text, reading)
     if content is None:
         raise ValueError("must not stand in the file; it takes env:NAME or file:PATH")
     return state_secret_from_bytes(content)

@@ -2,6 +2,7 @@
 slips by."""
 
 from headrace.model.headers import Headers, first, is_clean_value
+from headrace.model.wire import Asked
 
 HOP_BY_HOP = frozenset(
     (
@@ -24,6 +25,7 @@ CREDENTIALS = frozenset(
 """Every field that may hold a client's key: none of them goes up, whichever one the client used."""
 
 _EVENT_STREAM = (b"content-type", b"text/event-stream; charset=utf-8")
+_ARRAY = (b"content-type", b"application/json; charset=utf-8")
 _UNBUFFERED: Headers = [(b"cache-control", b"no-cache, no-transform"), (b"x-accel-buffering", b"no")]
 
 _IDENTITY = frozenset((b"user-agent", b"x-stainless-lang", b"x-goog-api-client", b"x-request-id"))
@@ -102,12 +104,17 @@ def content_length(headers: Headers) -> int | None:
     return int(value) if value is not None and value.isdigit() else None
 
 
-def stream_head(headers: Headers) -> Headers:
+def stream_head(headers: Headers, asked: Asked = Asked.EVENTS) -> Headers:
     """The fields of a stream's head: no length, no encoding, a type, and a word to every proxy not to buffer."""
     kept = [field for field in headers if field[0] not in (b"content-length", b"content-encoding")]
     if not any(name == b"content-type" for name, _ in kept):
-        kept.insert(0, _EVENT_STREAM)
-    return kept + _UNBUFFERED
+        kept.insert(0, _ARRAY if asked is Asked.ARRAY else _EVENT_STREAM)
+    return unbuffered(kept)
+
+
+def unbuffered(headers: Headers) -> Headers:
+    """The same with a word to every proxy: what comes here must not wait for more."""
+    return headers + _UNBUFFERED
 
 
 def upstream_request_id(headers: Headers) -> bytes:

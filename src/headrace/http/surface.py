@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from headrace.http.model_path import PREFIXES, VERBS, decoded, model_and_verb
 from headrace.http.target import without_key
 from headrace.model.problem import Kind, Problem
 from headrace.model.request import RequestHead
@@ -47,13 +48,32 @@ _EXCHANGES = {
         Place.EXCHANGE, protocol=WireProtocol.MESSAGES, operation="messages.count_tokens", dialect=Dialect.ANTHROPIC
     ),
 }
+_FAMILIES = {
+    WireProtocol.COMPLETIONS: ("completions",),
+    WireProtocol.EMBEDDINGS: ("embeddings",),
+    WireProtocol.MODERATIONS: ("moderations",),
+    WireProtocol.IMAGES: ("images.generations", "images.edits", "images.variations"),
+    WireProtocol.AUDIO: ("audio.speech", "audio.transcriptions", "audio.translations"),
+    WireProtocol.VIDEOS: ("videos",),
+    WireProtocol.RERANK: ("rerank",),
+}
+"""The passthrough families' operations; an operation's name is its path: images.edits, /v1/images/edits."""
+_PASSED = {
+    "/v1/" + operation.replace(".", "/"): Endpoint(Place.EXCHANGE, protocol=family, operation=operation)
+    for family, operations in _FAMILIES.items()
+    for operation in operations
+}
 _PAGES = {
     "/healthz": Endpoint(Place.HEALTH),
     "/readyz": Endpoint(Place.READY),
     "/": Endpoint(Place.ABOUT),
     "/v1/models": Endpoint(Place.MODELS),
+    "/v1beta/models": Endpoint(Place.MODELS, Dialect.GEMINI),
 }
-_ALIASES = {path.removeprefix("/v1"): path for path in (*_EXCHANGES, *_PAGES) if path.startswith("/v1/")}
+_ALIASES = {
+    path.removeprefix("/v1"): path for path in (*_EXCHANGES, *_PAGES, "/v1/embeddings") if path.startswith("/v1/")
+}
+_EXCHANGES |= _PASSED
 _PATHS_OF = (
     ("/v1/messages", Dialect.ANTHROPIC),
     ("/messages", Dialect.ANTHROPIC),
@@ -62,13 +82,16 @@ _PATHS_OF = (
 )
 """Paths that belong to one API, with all that is below them, whether something stands there or not."""
 _GEMINI_HEADERS = (b"x-goog-api-key", b"x-goog-api-client")
-_MODEL_PREFIXES = ("/v1/models/", "/models/")
+_MODEL_PREFIXES = (*PREFIXES, "/models/")
+_GEMINI_CALLS = {
+    verb: Endpoint(Place.EXCHANGE, Dialect.GEMINI, WireProtocol.GEMINI, operation) for verb, operation in VERBS.items()
+}
 
 
 def find(method: str, path: str) -> Endpoint | Problem:
     """The endpoint at `path`, or 404 with the likely fix, or 405 with what is allowed. HEAD is GET."""
     path = _ALIASES.get(path, path)
-    if (exchange := _EXCHANGES.get(path)) is not None:
+    if (exchange := _EXCHANGES.get(path) or _gemini_call(path)) is not None:
         return exchange if method == "POST" else _not_allowed(method, path, "POST")
     page = _PAGES.get(path) or _model(path)
     if page is None:
@@ -81,7 +104,7 @@ def find(method: str, path: str) -> Endpoint | Problem:
 def dialect_of(head: RequestHead) -> Dialect:
     """How errors and lists are spelled for this request: as its path's API does, elsewhere as its client seems to."""
     path = _ALIASES.get(head.path, head.path)
-    if (exchange := _EXCHANGES.get(path)) is not None:
+    if (exchange := _EXCHANGES.get(path) or _gemini_call(path)) is not None:
         return exchange.dialect
     for prefix, dialect in _PATHS_OF:
         if path == prefix or path.startswith(f"{prefix}/"):
@@ -91,10 +114,15 @@ def dialect_of(head: RequestHead) -> Dialect:
     return Dialect.ANTHROPIC if head.header(b"anthropic-version") is not None else Dialect.OPENAI
 
 
+def _gemini_call(path: str) -> Endpoint | None:
+    found = model_and_verb(path)
+    return None if found is None else _GEMINI_CALLS[found[1]]
+
+
 def _model(path: str) -> Endpoint | None:
     for prefix in _MODEL_PREFIXES:
         if path.startswith(prefix) and len(path) > len(prefix):
-            return Endpoint(Place.MODEL, argument=path.removeprefix(prefix))
+            return Endpoint(Place.MODEL, argument=decoded(path.removeprefix(prefix)))
     return None
 
 
@@ -104,7 +132,7 @@ def _not_allowed(method: str, path: str, allow: str) -> Problem:
 
 def _likely(path: str) -> str:
     """What the client probably meant: SDKs add `/v1` themselves or do not, and base URLs are written either way."""
-    known = {*_EXCHANGES, *_PAGES}
+    known = sorted({*_EXCHANGES, *_PAGES}, key=len, reverse=True)
     for wrong, right in (("/v1/v1/", "/v1/"), ("//", "/"), ("/v1beta/v1/", "/v1/")):
         if wrong in path and path.replace(wrong, right) in known:
             return f" Use {path.replace(wrong, right)}: the base URL has one part too many."

@@ -14,6 +14,7 @@ slash alone is allowed and stays encoded: it is how SDKs write a model name that
 """
 
 import re
+from collections.abc import Collection
 from typing import Final
 from urllib.parse import unquote_plus
 
@@ -58,9 +59,12 @@ def split_target(method: str, target: bytes) -> tuple[str, str] | Problem:
 
 def without_key(query: str) -> str:
     """`query` without the client's key (`key=`, however its name is spelled); all other bytes stay."""
-    if "=" not in query:
-        return query
-    return "&".join(part for part in query.split("&") if unquote_plus(part.partition("=")[0]) != "key")
+    return without_fields(query, {"key"}) if "=" in query else query
+
+
+def without_fields(query: str, names: Collection[str]) -> str:
+    """`query` without the fields called one of `names` (decoded), however that is spelled; all other bytes stay."""
+    return "&".join(part for part in query.split("&") if unquote_plus(part.partition("=")[0]) not in names)
 
 
 def _origin_form(target: bytes) -> bytes | Problem:

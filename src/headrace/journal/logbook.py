@@ -134,7 +134,7 @@ class Logbook:
                 key=self._key.name,
                 owner=self._key.owner,
                 model=call.model[:200] if call is not None else "",
-                stream=call.stream if call is not None else False,
+                stream=call is not None and (call.stream or call.asks_stream),
                 end=outcome.end.value,
                 reason=outcome.reason,
                 kind=problem.kind.value if problem is not None else "",

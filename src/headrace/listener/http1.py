@@ -14,7 +14,7 @@ What cannot be a request the edge answers by itself (`refused` is told), and clo
   reset after DROP_MAX bytes. Reading never stops during a response, so that a client's leaving is seen.
 * **Leaving**: FIN counts as leaving, as with nginx: at once if a response has begun, else after HALF_CLOSED_S, so that
   a client that closes its sending side (`printf … | nc`) still gets a quick answer. The line hears of it within a
-  second.
+  second. Over TLS it is at once: such a transport closes both sides together.
 * **Lingering**: before a close with input unread, the sending side is shut, and input is read and dropped until FIN,
   LINGER_S of silence, LINGER_MAX_S in all, or as many bytes as a body may have (at least DROP_MAX). A close at once
   would be answered with RST, which destroys a response on its way to a client that is still sending.
@@ -98,9 +98,10 @@ class Connection(asyncio.Protocol, Reader):
         """FIN. Returns whether the transport stays open."""
         self._half_closed = self._deaf = True
         current = self._current
+        tls = self.transport.get_extra_info("sslcontext") is not None  # which cannot stay half open
         if current is None:
-            return self._next is not None
-        if current.sink.started or not current.complete:
+            return self._next is not None and not tls
+        if tls or current.sink.started or not current.complete:
             self._client_gone()
             return False
         self._await(Wait.LEAVING, HALF_CLOSED_S)

@@ -9,6 +9,8 @@ for a second: neither spins.
 """
 
 import asyncio
+import errno
+import os
 import socket
 import ssl
 import sys
@@ -19,12 +21,15 @@ from typing import Any, Final
 
 from headrace.listener.edge import Edge, Refuse
 from headrace.listener.http1 import Connection
+from headrace.listener.tls import SHUTDOWN_S
 from headrace.model.ports import EdgeRefusal, Handler
 from headrace.model.settings import Address, ServerSettings
 
 BACKLOG: Final = 4096
 """The kernel takes the smaller of this and net.core.somaxconn (4096)."""
 
+SOCKET_MODE: Final = 0o660
+"""Of a Unix socket's file, whatever the umask: a front proxy gets in by group."""
 
 KEEP_FILE: Final[dict[str, Any]] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
 """A Unix socket's file belongs to all slots; from 3.13 on a server would remove it when it closes."""
@@ -67,20 +72,23 @@ class Server:
         return tuple(map(_address, self._sockets))
 
     async def listen(self, sockets: Sequence[socket.socket] | None = None, tls: ssl.SSLContext | None = None) -> None:
-        """Accept clients on `sockets`, or on the settings' addresses. Raises OSError where one cannot be bound."""
+        """Accept clients on `sockets`, or on the settings' addresses. Raises OSError where one cannot be bound.
+
+        With `tls` every TCP address speaks it; a Unix socket is plain, for what comes from the same machine only.
+        """
         loop = self._edge.loop
         self._sockets += sockets if sockets is not None else bind_all(self._edge.settings.listen)
         for sock in self._sockets:
             sock.setblocking(False)
             if sock.family == socket.AF_UNIX:
-                server = await loop.create_unix_server(
-                    self._connection, sock=sock, backlog=BACKLOG, ssl=tls, **KEEP_FILE
-                )
+                server = await loop.create_unix_server(self._connection, sock=sock, backlog=BACKLOG, **KEEP_FILE)
             else:
                 # Accepted sockets inherit both, so they cost nothing per connection (Linux, measured).
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-                server = await loop.create_server(self._connection, sock=sock, backlog=BACKLOG, ssl=tls)
+                server = await loop.create_server(
+                    self._connection, sock=sock, backlog=BACKLOG, **self._tls_options(tls)
+                )
             self._servers.append(server)
         self._sweep()
 
@@ -102,6 +110,13 @@ class Server:
         """Reset every connection that is still open."""
         for client in tuple(self._edge.clients):
             client.reset()
+
+    def _tls_options(self, tls: ssl.SSLContext | None) -> dict[str, Any]:
+        """A handshake counts as part of the head: it has that long."""
+        if tls is None:
+            return {}
+        limit = self._edge.settings.head_timeout
+        return {"ssl": tls, "ssl_handshake_timeout": limit, "ssl_shutdown_timeout": SHUTDOWN_S}
 
     def _connection(self) -> Connection:
         return Connection(self._edge)
@@ -143,14 +158,16 @@ def bind(address: Address) -> socket.socket:
 
 
 def _bind_unix(path: str) -> socket.socket:
-    """A Unix socket at `path`, unless another process still answers there."""
+    """A Unix socket at `path` for owner and group; it replaces one that nobody listens on any more."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         if Path(path).is_socket():
-            if sock.connect_ex(path) == 0:
-                raise OSError(98, "Address already in use", path)
+            sock.setblocking(False)  # a full queue is an answer too
+            if sock.connect_ex(path) != errno.ECONNREFUSED:
+                raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE), path)
             Path(path).unlink()
         sock.bind(path)
+        Path(path).chmod(SOCKET_MODE)  # before `listen`: until then nobody can connect
     except OSError:
         sock.close()
         raise

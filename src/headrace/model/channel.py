@@ -58,6 +58,21 @@ class BaseUrl:
 
 
 @dataclass(frozen=True, slots=True)
+class Proxy:
+    """An HTTP proxy that opens tunnels (CONNECT) to an upstream."""
+
+    host: str
+    port: int
+    authorization: str = field(default="", repr=False)
+    """The value of Proxy-Authorization; empty for none."""
+
+    @property
+    def authority(self) -> str:
+        """host:port, as it is shown to the operator."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
 class Channel:
     """One upstream endpoint."""
 
@@ -73,6 +88,7 @@ class Channel:
     connect: float = 10.0
     connections: int = 0
     idle: float = 30.0
+    proxy: Proxy | None = None
     allow_http: bool = False
     ca: str = ""
     usage: UsagePolicy = UsagePolicy.INJECT

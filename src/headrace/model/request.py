@@ -40,6 +40,8 @@ class Call:
     """Whether the client itself asked for usage in the stream (chat only; the others always send it)."""
     max_output: int | None = None
     choices: int = 1
+    asks_stream: bool = False
+    """Passthrough: whether the request says `stream: true`. It decides nothing; the entry tells it."""
 
     @property
     def stream(self) -> bool:

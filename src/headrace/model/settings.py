@@ -78,10 +78,21 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """What a TLS server shows and proves: paths of PEM files."""
+
+    cert: str
+    """The certificate, then those that lead to its authority."""
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class ServerSettings:
     """The data port's limits; seconds and bytes."""
 
     listen: tuple[Address, ...] = (Address("127.0.0.1", 8080),)
+    tls: TlsFiles | None = None
+    """None: plain HTTP. Unix sockets are always plain."""
     max_body: int = 64 * MIB
     bodies: int = GIB
     held: int = 512 * MIB

@@ -13,6 +13,7 @@ from headrace.model.wire import Dialect
 MOST_RETRY_AFTER_S = 60
 """Anthropic's SDKs wait out any Retry-After; OpenAI's give up above 120 s (Python) or ignore it above 60 s (Node)."""
 
+_RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
 _OPENAI_TYPES = {
     401: "authentication_error",
     402: "insufficient_quota",
@@ -35,11 +36,30 @@ ANTHROPIC_TYPES = {
 }
 """Anthropic's error types by the status that each stands for (anthropic-python 2.14.0, types/shared)."""
 
+GEMINI_NAMES = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    402: "RESOURCE_EXHAUSTED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    405: "UNIMPLEMENTED",
+    408: "DEADLINE_EXCEEDED",
+    409: "ABORTED",
+    429: "RESOURCE_EXHAUSTED",
+    499: "CANCELLED",
+    500: "INTERNAL",
+    501: "UNIMPLEMENTED",
+    504: "DEADLINE_EXCEEDED",
+}
+"""Names of google.rpc.Code by the status that each stands for (PROTOCOLS D.5, E.1); else by the status's class."""
+
 
 def refuse(dialect: Dialect, problem: Problem, request_id: str) -> Reply:
     """An error reply in `dialect`."""
     if dialect is Dialect.ANTHROPIC:
         return refuse_anthropic(problem, request_id)
+    if dialect is Dialect.GEMINI:
+        return refuse_gemini(problem)
     return refuse_openai(problem)
 
 
@@ -88,6 +108,31 @@ def anthropic_type(problem: Problem) -> str:
 def refuse_anthropic(problem: Problem, request_id: str) -> Reply:
     """An Anthropic error reply: `{"type": "error", "error": {type, message}, "request_id"}` with the retry headers."""
     body = msgspec.json.encode({"type": "error", "error": anthropic_error(problem), "request_id": request_id})
+    return Reply(problem.http_status, [(b"content-type", b"application/json"), *retry_headers(problem)], body)
+
+
+def gemini_error(problem: Problem) -> dict[str, object]:
+    """The `error` object of Google's dialect: {code, message, status}. google-genai fails on a code that is no
+    integer."""
+    message = problem.message
+    if problem.did_you_mean:
+        message += f" Did you mean {problem.did_you_mean!r}?"
+    return {"code": problem.http_status, "message": message, "status": gemini_name(problem.http_status)}
+
+
+def gemini_name(status: int) -> str:
+    """The name that stands for an HTTP status."""
+    return GEMINI_NAMES.get(status) or ("UNAVAILABLE" if status >= 500 else "INVALID_ARGUMENT")
+
+
+def refuse_gemini(problem: Problem) -> Reply:
+    """Google's error reply: `{"error": {code, message, status}}`, and the wait as RetryInfo, since its clients read no
+    Retry-After."""
+    error = gemini_error(problem)
+    if problem.retry_after_s is not None:
+        wait = min(max(problem.retry_after_s, 0.0), MOST_RETRY_AFTER_S)
+        error["details"] = [{"@type": _RETRY_INFO, "retryDelay": f"{max(1, math.ceil(wait))}s"}]
+    body = msgspec.json.encode({"error": error})
     return Reply(problem.http_status, [(b"content-type", b"application/json"), *retry_headers(problem)], body)
 
 

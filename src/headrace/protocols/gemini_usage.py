@@ -57,8 +57,8 @@ class Counts(msgspec.Struct, rename="camel", gc=False):
 def usage_from(counts: Counts, blocked: bool = False) -> Usage:
     """The gateway's form; None where nothing was said; negative counts are 0, flagged.
 
-    `input_total` = prompt + toolUsePrompt; `output_total` = candidates + thoughts. `blocked`: the prompt was refused, so
-    a missing count of output is 0.
+    `input_total` = prompt + toolUsePrompt; `output_total` = candidates + thoughts. `blocked`: the prompt was
+    refused, so a missing count of output is 0.
     """
     flags: list[str] = []
     output = _sum(counts.candidates_token_count, counts.thoughts_token_count)

@@ -33,7 +33,6 @@ class Features:
 class Observer(Protocol):
     """Reads one response beside the relay. It sees whole events or one whole body and can change neither."""
 
-    usage: Usage
     features: Features
     served_model: str
     saw_id: bool
@@ -41,6 +40,10 @@ class Observer(Protocol):
     blank lines from then on)."""
     usage_is_final: bool
     """Whether the last usage report came after the last output."""
+
+    @property
+    def usage(self) -> Usage:
+        """What the upstream has reported so far."""
 
     @property
     def finish_reasons(self) -> tuple[str, ...]:

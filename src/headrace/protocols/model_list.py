@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from headrace.http.model_path import VERBS
 from headrace.model.wire import Dialect, WireProtocol
 
 
@@ -81,9 +82,44 @@ def _anthropic(line: ModelLine) -> dict[str, object]:
     }
 
 
+def _gemini_one(line: ModelLine) -> bytes:
+    return msgspec.json.encode(_gemini(line))
+
+
+def _gemini_many(lines: Sequence[ModelLine]) -> bytes:
+    """All on one page: without `nextPageToken` it is the last."""
+    return msgspec.json.encode({"models": [_gemini(line) for line in lines]})
+
+
+def _gemini(line: ModelLine) -> dict[str, object]:
+    """google-genai 3.6.1, types.Model; `displayName` and `version` are always there."""
+    model: dict[str, object] = {
+        "name": f"models/{line.name}",
+        "version": "001",
+        "displayName": line.name,
+        "supportedGenerationMethods": list(VERBS),
+        "accepted_request_formats": list(line.formats),
+    }
+    if line.max_output is not None:
+        model["outputTokenLimit"] = line.max_output
+    return model
+
+
+_OPENAI = frozenset(
+    (
+        WireProtocol.CHAT,
+        WireProtocol.RESPONSES,
+        WireProtocol.COMPLETIONS,
+        WireProtocol.EMBEDDINGS,
+        WireProtocol.MODERATIONS,
+        WireProtocol.IMAGES,
+        WireProtocol.AUDIO,
+        WireProtocol.VIDEOS,
+        WireProtocol.RERANK,
+    )
+)
 _FORMS = {
-    Dialect.OPENAI: ListForm(
-        frozenset((WireProtocol.CHAT, WireProtocol.RESPONSES, WireProtocol.EMBEDDINGS)), _openai_many, _openai_one
-    ),
+    Dialect.OPENAI: ListForm(_OPENAI, _openai_many, _openai_one),
     Dialect.ANTHROPIC: ListForm(frozenset((WireProtocol.MESSAGES,)), _anthropic_many, _anthropic_one),
+    Dialect.GEMINI: ListForm(frozenset((WireProtocol.GEMINI,)), _gemini_many, _gemini_one),
 }

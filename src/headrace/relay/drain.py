@@ -7,8 +7,7 @@ from headrace.model.ports import Attempt
 from headrace.model.wire import BodyEnd, Sight
 from headrace.relay.share import Share
 from headrace.relay.trace import Trace
-from headrace.relay.voice import Meter
-from headrace.sse.framing import Framer
+from headrace.relay.voice import Framing, Meter
 
 
 class Drain:
@@ -23,7 +22,7 @@ class Drain:
     def __init__(
         self,
         attempt: Attempt,
-        framer: Framer,
+        framer: Framing,
         meter: Meter,
         trace: Trace,
         share: Share,

@@ -26,7 +26,7 @@ from headrace.relay.hold import Hold
 from headrace.relay.problems import CUT, FAILED_FIRST, STALLED, TIME_OVER, TIMEOUT, nothing_came
 from headrace.relay.state import UNTOUCHED, Repaired, State, Step
 from headrace.relay.trace import Trace
-from headrace.relay.voice import Meter, Voice
+from headrace.relay.voice import Framing, Meter, Voice
 from headrace.sse.event import missing_end
 from headrace.sse.framing import BOM, Framer
 
@@ -38,13 +38,15 @@ class Machine:
     """One exchange's stream. For each attempt `begin`, at its head `answered`, then `feed` and `upstream_end`."""
 
     __slots__ = (
-        "_after_cr", "_framer", "_hold", "_holds_preamble", "_keeps_comments", "_limits", "_meter", "_observe",
-        "_skip_event", "_voice", "clock", "early_open", "head_sent", "outcome", "plain", "state", "step", "trace",
+        "_after_cr", "_framer", "_framing", "_hold", "_holds_preamble", "_keeps_comments", "_limits", "_meter",
+        "_observe", "_skip_event", "_voice", "clock", "early_open", "head_sent", "outcome", "plain", "state",
+        "step", "trace",
     )  # fmt: skip
 
     def __init__(
-        self, limits: StreamSettings, voice: Voice, clock: Clock, trace: Trace, keeps_comments: bool = True
-    ) -> None:
+        self, limits: StreamSettings, voice: Voice, clock: Clock, trace: Trace, keeps_comments: bool = True,
+        framing: Callable[[], Framing] = Framer,
+    ) -> None:  # fmt: skip
         self.state = State.WAITING
         self.outcome: Outcome | None = None
         self.step: Step | None = None
@@ -57,7 +59,8 @@ class Machine:
         self._voice = voice
         self._keeps_comments = keeps_comments
         self._hold = Hold()
-        self._framer = Framer()
+        self._framing = framing
+        self._framer = framing()
         self._meter: Meter | None = None
         self._observe: Callable[[bytes], Sight] | None = None
         self._holds_preamble = limits.commit is Commit.FIRST_OUTPUT
@@ -67,7 +70,7 @@ class Machine:
     def begin(self, now: float) -> None:
         """A new attempt: what was held of the one before is forgotten."""
         self.trace.removed += self._hold.discard()
-        self._framer = Framer()
+        self._framer = self._framing()
         self.clock.begin(now)
 
     def rest(self) -> None:
@@ -107,10 +110,9 @@ class Machine:
 
     def upstream_end(self, how: BodyEnd, now: float) -> None:
         """The body is over."""
-        if self.state is State.ENDED:
-            return
         if self.state is State.CLOSING:
             self._close_after_cr()
+        if self.state is State.ENDED:
             return
         repaired = self._repair(now) if how is BodyEnd.FRAMED else UNTOUCHED
         if self.step is not None and self.step.failed is not None:
@@ -173,7 +175,7 @@ class Machine:
             self.trace.removed += self._hold.discard()
         return self._release(out, now)
 
-    def drain(self) -> tuple[Framer, Meter] | None:
+    def drain(self) -> tuple[Framing, Meter] | None:
         """What reads on once the client has left a stream that was committed and not at its end; else None."""
         gone = self.outcome is not None and self.outcome.end is End.CLIENT_GONE
         return (self._framer, self._meter) if gone and self._meter is not None and self.trace.released else None
@@ -347,7 +349,8 @@ class Machine:
             case Verdict.STALL if self.state is State.WAITING:
                 self._fail(STALLED)
             case Verdict.STALL:
-                self._conclude(Outcome(End.STALLED, "stall", STALLED), now)
+                whole = self._meter is not None and self._meter.finished  # where no terminal event says so
+                self._conclude(self._meaning(BodyEnd.CUT) if whole else Outcome(End.STALLED, "stall", STALLED), now)
 
     def _keep_alive(self, now: float) -> None:
         if self.state is State.ENDING or self.plain or (self.trace.released and self._framer.cr_is_open):

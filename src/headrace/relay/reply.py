@@ -6,11 +6,13 @@ on.
        └── judged bad ──▶ the attempt failed
 
 There is nothing to insert here: no keepalive, no early open, no error event. Before the commit a failure is an HTTP
-status.
+status. A reply that is passed on at once (`pass_on`: audio, images, streams of a passthrough family) is judged by its
+head and commits at its first byte.
 Pure, as `machine` is; the pump drives both through the same methods.
 """
 
 from collections.abc import Callable
+from typing import Protocol
 
 from headrace.model.outcome import End, Failure, Outcome
 from headrace.model.settings import StreamSettings
@@ -29,6 +31,16 @@ Judge = Callable[[bytes, bool], Failure | None]
 """(the body so far, whether that is all) → why this reply cannot be given to the client, or None."""
 Conclude = Callable[[bytes | None], Outcome]
 """The whole body, or None where it was too large to keep → what it was."""
+
+
+class Tap(Protocol):
+    """Reads a body beside the relay, as it comes; it never raises."""
+
+    def feed(self, data: bytes) -> None:
+        """Bytes of the body."""
+
+    def ended(self, how: BodyEnd) -> Outcome:
+        """What the end of the body means, where it was not cut."""
 
 
 class ReplyClock:
@@ -83,6 +95,7 @@ class ReplyMachine:
         "_fault",
         "_judge",
         "_limits",
+        "_tap",
         "clock",
         "early_open",
         "head_sent",
@@ -106,6 +119,7 @@ class ReplyMachine:
         self._copy: list[bytes] | None = []
         self._copied = 0
         self._fault = False
+        self._tap: Tap | None = None
 
     @property
     def held(self) -> int:
@@ -117,6 +131,7 @@ class ReplyMachine:
         self._copy = []
         self._copied = 0
         self._fault = False
+        self._tap = None
         self.clock.attempt_at = now
         self.clock.uploaded_at = self.clock.last_at = self.clock.fault_at = NEVER
 
@@ -133,6 +148,10 @@ class ReplyMachine:
             self.clock.fault_at = now
         self.step = Step()
 
+    def pass_on(self, tap: Tap) -> None:
+        """After `answered`: this reply is not held, and no copy of it is kept; `tap` sees it as it passes."""
+        self._tap = tap
+
     def feed(self, data: bytes, now: float) -> bytes:
         """Bytes of the body (not empty); what to relay of them, in this call."""
         self.trace.received += len(data)
@@ -144,7 +163,8 @@ class ReplyMachine:
             self.trace.event(now, len(data))
             self.trace.release(data)
             return data
-        return (self._commit(now, whole=False) or b"") if self._copied >= HOLD_BYTES else b""
+        held = 1 if self._tap is not None else HOLD_BYTES
+        return (self._commit(now, whole=False) or b"") if self._copied >= held else b""
 
     def upstream_end(self, how: BodyEnd, now: float) -> None:
         """The body is over."""
@@ -161,7 +181,7 @@ class ReplyMachine:
         if cut:
             self._end(CUT, write, abort=True)
         else:
-            self._end(self._meaning(), write, open=not opened)
+            self._end(self._meaning(how), write, open=not opened)
 
     def tick(self, now: float, drained: bool) -> None:
         """Look at the clocks."""
@@ -204,17 +224,23 @@ class ReplyMachine:
             return None
         self.state = State.COMMITTED
         self.clock.fault_at = NEVER
+        if self._tap is not None:
+            self._copy = None
         self.trace.event(now, len(body))
         self.trace.release(body)
         return body
 
-    def _meaning(self) -> Outcome:
+    def _meaning(self, how: BodyEnd = BodyEnd.FRAMED) -> Outcome:
+        if self._tap is not None:
+            return self._tap.ended(how)
         if self._conclude is None:
             raise AssertionError("a reply that ended was answered")
         return self._conclude(b"".join(self._copy) if self._copy is not None else None)
 
     def _keep(self, data: bytes) -> None:
         self._copied += len(data)
+        if self._tap is not None:
+            self._tap.feed(data)
         if self._copy is None:
             return
         if self._copied > self._limits.max_event and self.state is State.COMMITTED:

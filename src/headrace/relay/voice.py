@@ -1,10 +1,34 @@
-"""What a stream's machine asks of others: the metering of an attempt, and the client's protocol."""
+"""What a stream's machine asks of others: the framing and the metering of an attempt, and the client's protocol."""
 
 from typing import Protocol
 
 from headrace.model.outcome import Outcome
 from headrace.model.problem import Problem
 from headrace.model.wire import BodyEnd, Sight
+
+
+class Framing(Protocol):
+    """Where the events of one attempt's stream end; `sse.framing.Framer` tells of each attribute."""
+
+    line_end: bytes | None
+    bom: bool
+    stray_lf: bool
+    dropped: bool
+    lf_dropped: bool
+    held: int
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The events that `data` (not empty) completes, in order; concatenated they are the stream."""
+
+    def rest(self) -> bytes:
+        """The unfinished event's bytes; they stay held."""
+
+    def take_rest(self) -> bytes:
+        """The unfinished event's bytes, given up."""
+
+    @property
+    def cr_is_open(self) -> bool:
+        """Whether what was handed on ends in a CR that may yet turn out to be half of a CRLF."""
 
 
 class Meter(Protocol):

@@ -7,6 +7,7 @@ longest first.
 
 import difflib
 from collections.abc import Collection, Mapping
+from fnmatch import fnmatchcase
 from types import MappingProxyType
 
 from headrace.model.catalogue import CatalogueParts
@@ -31,7 +32,7 @@ COMPARED_LENGTH = 100
 class Catalogue:
     """One version of what may be asked for. A change is a new catalogue; an exchange keeps the one it began with."""
 
-    __slots__ = ("_by_digest", "_by_shape", "_exact", "_offered", "_shapes", "channels", "keys", "models")
+    __slots__ = ("_by_digest", "_by_shape", "_exact", "_homes", "_offered", "_shapes", "channels", "keys", "models")
 
     def __init__(self, parts: CatalogueParts) -> None:
         self.channels: Mapping[str, Channel] = MappingProxyType({channel.name: channel for channel in parts.channels})
@@ -47,6 +48,7 @@ class Catalogue:
         shapes = {(len(before), len(after)) for before, after in self._by_shape}
         self._shapes = sorted(shapes, key=lambda shape: (sum(shape), shape[0]), reverse=True)
         self._offered = {model.name: _offered(model, self.channels) for model in parts.models}
+        self._homes: dict[tuple[tuple[str, ...], WireProtocol, str], Channel | None] = {}
 
     def find_model(self, name: str) -> Model | None:
         """The model that a request for `name` means: of that name, else the longest pattern that fits.
@@ -82,6 +84,33 @@ class Catalogue:
             if key.may_use(name) and not self._offered[name].isdisjoint(protocols)
         )
 
+    def find_home(self, key: Key, protocol: WireProtocol, operation: str) -> Channel | None:
+        """The key's home channel, where requests go that name no model.
+
+        Among the channels that speak `protocol` for a model of the key's: the first with `home: true`, else by
+        priority, then name. One whose path for `operation` holds the model's name cannot take such a request. It is
+        looked for once per set of models that keys have.
+        """
+        asked = (key.models, protocol, operation)
+        if asked not in self._homes:
+            self._homes[asked] = self._find_home(*asked)
+        return self._homes[asked]
+
+    def _find_home(self, allowed: tuple[str, ...], protocol: WireProtocol, operation: str) -> Channel | None:
+        usable = [found for one in allowed if "*" not in one and (found := self.find_model(one)) is not None]
+        patterns = [one for one in allowed if "*" in one]
+        usable += [model for model in self.models if any(_overlap(model.name, one) for one in patterns)]
+        routed = {route.channel for model in usable if protocol in self._offered[model.name] for route in model.routes}
+        able = [
+            channel
+            for name, channel in self.channels.items()
+            if name in routed
+            and protocol in channel.protocols
+            and "{model}" not in dict(channel.paths).get(operation, "")
+        ]
+        home = next((channel for channel in able if channel.home), None)
+        return home or min(able, key=lambda channel: (channel.priority, channel.name), default=None)
+
     def close_names(self, name: str, key: Key) -> tuple[str, ...]:
         """Up to three names like `name`, the closest first, among the models that the key may use.
 
@@ -92,6 +121,21 @@ class Catalogue:
         begins = sorted(self._exact, key=lambda other: other[:1] != name[:1])
         usable = [other for other in begins[:COMPARED_NAMES] if key.may_use(other)]
         return tuple(difflib.get_close_matches(name, usable, n=3))
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether some name fits both: a model's name or pattern, and a pattern with `*`. What stands between two stars can
+    always be met, so only the beginnings and the ends matter."""
+    if "*" not in one:
+        return fnmatchcase(one, other)
+    (begin, end), (other_begin, other_end) = _outside(one), _outside(other)
+    begins = begin.startswith(other_begin) or other_begin.startswith(begin)
+    return begins and (end.endswith(other_end) or other_end.endswith(end))
+
+
+def _outside(pattern: str) -> tuple[str, str]:
+    """What stands before the first star and behind the last."""
+    return pattern.partition("*")[0], pattern.rpartition("*")[2]
 
 
 def _offered(model: Model, channels: Mapping[str, Channel]) -> frozenset[WireProtocol]:

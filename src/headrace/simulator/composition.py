@@ -2,8 +2,8 @@
 
 import itertools
 import random
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from headrace.simulator.answer import Answer, Asked
@@ -12,7 +12,7 @@ from headrace.simulator.fields import MAX_BYTES
 from headrace.simulator.recorded import Truth
 from headrace.simulator.reply import Body, Headers, Reply, reply_from
 from headrace.simulator.request import Request
-from headrace.simulator.scenario import ErrorSpec, Faults, Framing, How, Scenario, WriteMode
+from headrace.simulator.scenario import ErrorSpec, Faults, Framing, How, LineEnd, Scenario, WriteMode
 from headrace.simulator.script import HEADER
 from headrace.simulator.spelling import Event, events_from_raw, events_from_script, speller
 from headrace.simulator.timeline import Timeline
@@ -20,6 +20,17 @@ from headrace.simulator.timeline import Timeline
 JSON = "application/json"
 EVENT_STREAM = "text/event-stream; charset=utf-8"
 PLAIN = Scenario()
+
+
+@dataclass(frozen=True, slots=True)
+class StreamForm:
+    """How a protocol streams, where the scenario says nothing about it."""
+
+    content_type: str = EVENT_STREAM
+    line_end: LineEnd = LineEnd.LF
+
+
+EVENTS = StreamForm()
 
 
 class WireProtocol(Protocol):
@@ -117,6 +128,12 @@ def json_reply(
     return _reply(request, scenario, timeline, _type_of(body), own_headers, extra)
 
 
+def pieces_reply(request: Request, scenario: Scenario, pieces: Iterable[bytes], usual_type: str) -> Reply:
+    """A chunked reply of bytes; each piece is paced as an event is."""
+    timeline = Timeline([Event(raw=piece) for piece in pieces], speller(scenario.spelling))
+    return _reply(request, scenario, timeline, usual_type, openai_headers, streams=True)
+
+
 def _type_of(body: bytes) -> str:
     match body[:1]:
         case b"{" | b"[" | b"":
@@ -127,11 +144,13 @@ def _type_of(body: bytes) -> str:
             return "text/plain; charset=utf-8"
 
 
-def stream_reply(request: Request, scenario: Scenario, answer: Answer, protocol: WireProtocol) -> Reply:
+def stream_reply(
+    request: Request, scenario: Scenario, answer: Answer, protocol: WireProtocol, form: StreamForm = EVENTS
+) -> Reply:
     """A reply of server-sent events: the scenario's own, or the protocol's."""
-    spelling = scenario.spelling
-    timeline = Timeline(_stream_events(scenario, answer, protocol), speller(spelling), spelling.preamble)
-    return _reply(request, scenario, timeline, EVENT_STREAM, protocol.own_headers)
+    spell = speller(scenario.spelling, form.line_end)
+    timeline = Timeline(_stream_events(scenario, answer, protocol), spell, scenario.spelling.preamble)
+    return _reply(request, scenario, timeline, form.content_type, protocol.own_headers, streams=True)
 
 
 def _stream_events(scenario: Scenario, answer: Answer, protocol: WireProtocol) -> Iterator[Event]:
@@ -177,10 +196,10 @@ def _reply(
     usual_type: str,
     own_headers: OwnHeaders,
     extra: Headers = (),
+    streams: bool = False,
 ) -> Reply:
     """The HTTP side: framing, and the length if it is told ahead, which needs the whole body now."""
     faults = scenario.faults
-    streams = usual_type == EVENT_STREAM
     framing = faults.framing or (Framing.CHUNKED if streams or faults.trailers else Framing.LENGTH)
     length = None
     if framing is Framing.LENGTH:

@@ -148,7 +148,7 @@ def _spelling(fields: Fields) -> s.Spelling:
         events=fields.take("events", f.list_of(_event), None),
         raw=fields.take("raw_file", f.file_bytes, raw),
         preamble=fields.take("preamble", f.raw_bytes, b""),
-        line_end=fields.take("line_end", f.choice(s.LineEnd), s.LineEnd.LF),
+        line_end=fields.take("line_end", f.choice(s.LineEnd), None),
         space=fields.take("space", f.boolean, True),
     )
 

@@ -1,6 +1,7 @@
 """From a request to its reply: checks the key, finds endpoint and scenario, and has `composition` join the rest.
 
-A new protocol is a module that offers `WireProtocol`, and a line in `_PROTOCOLS`.
+A new protocol is a module that offers `WireProtocol`, and a line in `_PROTOCOLS`. Gemini's paths name model and form
+too, so what is spoken there is made for each request.
 """
 
 import random
@@ -11,19 +12,24 @@ from urllib.parse import unquote
 from headrace.simulator import (
     chat,
     embeddings,
+    gemini,
     messages,
     messages_count,
+    passthrough,
+    passthrough_completions,
     responses,
     responses_compact,
     responses_input_tokens,
 )
 from headrace.simulator.answer import Asked, answer_from
 from headrace.simulator.composition import (
+    EVENTS,
     PLAIN,
     WireProtocol,
     check_size,
     fixed_body,
     json_reply,
+    pieces_reply,
     plain_reply,
     stream_reply,
     truth_of,
@@ -47,6 +53,7 @@ _PROTOCOLS: dict[str, WireProtocol] = {
     responses_compact.PATH: responses_compact,
     messages.PATH: messages,
     messages_count.PATH: messages_count,
+    passthrough_completions.PATH: passthrough_completions,  # behind chat, whose path ends in the same word
 }
 
 
@@ -94,13 +101,15 @@ class Responder:
     def _routed(self, request: Request, chosen: Scenario | None, record: Recorded) -> Reply | Refuse:
         path = request.path
         try:
-            for end, protocol in _PROTOCOLS.items():
-                if path.endswith(end):
-                    _allow(request, "POST")
-                    return self._spoken(protocol, request, chosen, record)
+            if (protocol := _spoken_at(request)) is not None:
+                _allow(request, "POST")
+                return self._spoken(protocol, request, chosen, record)
             if path.endswith(embeddings.PATH):
                 _allow(request, "POST")
                 return self._embeddings(request, chosen, record)
+            if (make := passthrough.find(path)) is not None:
+                _allow(request, "POST")
+                return self._passed(make, request, chosen, record)
         except RequestError as error:
             body = _protocol(request).error_body(400, ErrorSpec(error.message, param=error.param))
             raise Refused(400, body) from None
@@ -131,7 +140,8 @@ class Responder:
         if not streams:
             body, tokens = protocol.whole(answer, scenario), answer.counts.completion
             return json_reply(request, scenario, body, tokens=tokens, own_headers=protocol.own_headers)
-        return stream_reply(request, scenario, answer, protocol)
+        form = protocol.form if isinstance(protocol, gemini.Speaker) else EVENTS
+        return stream_reply(request, scenario, answer, protocol, form)
 
     def _embeddings(self, request: Request, chosen: Scenario | None, record: Recorded) -> Reply | Refuse:
         asked, inputs = embeddings.read_request(request.body)
@@ -142,6 +152,26 @@ class Responder:
         fixed = fixed_body(scenario, streams=False)
         body = embeddings.embeddings_json(asked, inputs, scenario.content.usage) if fixed is None else fixed
         return json_reply(request, scenario, body)
+
+    def _passed(
+        self, make: passthrough.Make, request: Request, chosen: Scenario | None, record: Recorded
+    ) -> Reply | Refuse:
+        asked, fields = passthrough.read_request(request)
+        scenario = self._scenario(request, chosen, asked, record)
+        if scenario.faults.refuse is not None:
+            return scenario.faults.refuse
+        record.stream = asked.stream if scenario.spelling.stream is None else scenario.spelling.stream
+        answer = answer_from(scenario.content, asked, _random(29), int(time.time()))
+        if record.stream and (scenario.spelling.events is not None or scenario.spelling.raw is not None):
+            return stream_reply(request, scenario, answer, chat)
+        record.truth = Truth(asked.prompt_tokens)
+        fixed = fixed_body(scenario, streams=False)
+        if fixed is not None:
+            return json_reply(request, scenario, fixed)
+        made = make(fields, answer)
+        if made.in_pieces:
+            return pieces_reply(request, scenario, made.pieces, made.content_type)
+        return json_reply(request, scenario, b"".join(made.pieces))
 
     def _models(self, request: Request, scenario: Scenario, model: str) -> Reply | Refuse:
         if scenario.faults.refuse is not None:
@@ -197,7 +227,12 @@ def _allow(request: Request, method: str) -> None:
 
 def _protocol(request: Request) -> WireProtocol:
     """What is spoken at the request's path; where nothing is, errors are OpenAI's."""
-    return next((protocol for end, protocol in _PROTOCOLS.items() if request.path.endswith(end)), chat)
+    return _spoken_at(request) or chat
+
+
+def _spoken_at(request: Request) -> WireProtocol | None:
+    found = next((protocol for end, protocol in _PROTOCOLS.items() if request.path.endswith(end)), None)
+    return found or gemini.speaker(request)
 
 
 def _random(length: int) -> str:

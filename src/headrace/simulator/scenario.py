@@ -194,7 +194,7 @@ class Spelling:
     events: tuple[ScriptedEvent, ...] | None = None
     raw: bytes | None = None
     preamble: bytes = b""
-    line_end: LineEnd = LineEnd.LF
+    line_end: LineEnd | None = None  # None: the protocol's own
     space: bool = True
 
 

@@ -34,9 +34,9 @@ def data_event(payload: bytes, tokens: int, name: bytes = b"") -> Event:
     return Event(((b"event", name), data) if name else (data,), b"", tokens)
 
 
-def speller(spelling: Spelling) -> Callable[[Event], bytes]:
-    """A function from an event to its wire bytes."""
-    line, blank = _ENDS[spelling.line_end]
+def speller(spelling: Spelling, usual: LineEnd = LineEnd.LF) -> Callable[[Event], bytes]:
+    """A function from an event to its wire bytes; `usual`: the line end where the scenario has none."""
+    line, blank = _ENDS[spelling.line_end or usual]
     colon = b": " if spelling.space else b":"
 
     def spell(event: Event) -> bytes:

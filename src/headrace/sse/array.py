@@ -30,8 +30,8 @@ class ArrayFramer:
     """
 
     __slots__ = (
-        "_begun", "_closed", "_depth", "_escaped", "_held", "_in_string", "_outer", "bom", "dropped", "held", "lf_dropped",
-        "line_end", "stray_lf",
+        "_begun", "_closed", "_depth", "_escaped", "_held", "_in_string", "_outer", "bom", "dropped", "held",
+        "lf_dropped", "line_end", "stray_lf",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -64,11 +64,8 @@ class ArrayFramer:
             pieces.append(self._complete(data[begin:end]))
             begin = end
         if begin < len(data):
-            if self._closed:
-                pieces[-1] += data[begin:]
-            else:
-                self._held.append(data[begin:])
-                self.held += len(data) - begin
+            self._held.append(data[begin:])
+            self.held += len(data) - begin
         return pieces
 
     def rest(self) -> bytes:
@@ -98,10 +95,14 @@ class ArrayFramer:
                 break
             position = mark.end()
             if self._is_end(data[position - 1]):
-                space = _SPACE.match(data, position)
-                position = space.end() if space is not None else position
+                position = self._behind(data, position)
                 ends.append(position)
         return ends
+
+    def _behind(self, data: bytes, position: int) -> int:
+        """Where a piece ends whose last mark is before `position`: white space goes along, behind the bracket all."""
+        space = None if self._closed else _SPACE.match(data, position)
+        return len(data) if space is None else space.end()
 
     def _is_end(self, mark: int) -> bool:
         """Take one mark outside of strings; whether a piece ends behind it."""

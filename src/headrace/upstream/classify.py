@@ -81,9 +81,9 @@ def needs_body(head: ReplyHead, asked: Asked) -> bool:
     """Whether `classify` must see the body (its first 64 KiB, or all of it if shorter) to judge this reply."""
     if not 200 <= head.status < 300:
         return head.status >= 400
-    if asked is Asked.ANYTHING:
+    if asked is Asked.ARRAY:
         return False
-    if asked is Asked.EVENTS:
+    if asked in (Asked.EVENTS, Asked.ANYTHING):
         return _is_json(head.media_type)
     return head.media_type != _EVENT_STREAM
 
@@ -174,12 +174,16 @@ def _classify_good(
 ) -> Verdict:
     media = head.media_type
     stream = Verdict(Advice.RELAY, Effect.SUCCESS, as_stream=True)
-    if asked is Asked.ANYTHING:
-        return Verdict(Advice.RELAY, Effect.SUCCESS, as_stream=media == _EVENT_STREAM)
+    if asked is Asked.ANYTHING and not _is_json(media):
+        if whole and not body and head.status == 200:
+            return _bad_reply("status 200 with an empty body")
+        return replace(stream, as_stream=media == _EVENT_STREAM)
     if asked is Asked.EVENTS and media in ("", _EVENT_STREAM):
         return stream
     if media == _EVENT_STREAM:
         return _bad_reply("an event stream that was not asked for")
+    if asked is Asked.ARRAY:
+        return stream if not media or _is_json(media) else _bad_reply(f"{media} in place of a JSON array")
     if asked is Asked.EVENTS and (opened or not _is_json(media)):
         return _bad_reply(f"{media} in place of an event stream")
     return _classify_json(head, body, whole=whole, reading=reading)

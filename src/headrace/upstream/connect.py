@@ -2,6 +2,9 @@
 
 Addresses are tried in the resolver's order, each with an equal share of the time that is left. A name that leads to a
 new address later (DNS rebinding) meets the same check again, because there is no second resolution behind it.
+
+With a proxy all this holds for the proxy's address. The upstream's name goes to the proxy as it is, and the proxy
+resolves it; an upstream that is given as a number is checked here all the same.
 """
 
 import asyncio
@@ -19,6 +22,7 @@ from headrace.model.problem import Kind, Problem
 from headrace.upstream.address import is_forbidden, numeric
 from headrace.upstream.http1 import Connection
 from headrace.upstream.roles import Origin
+from headrace.upstream.tunnel import RefusedError, open_tunnel
 
 RESOLVED_FOR_S = 10.0
 _MESSAGE = "No connection to the upstream; try again."
@@ -61,14 +65,16 @@ class Connector:
         try:
             async with asyncio.timeout(timeout_s) as limit:
                 context = self._context(origin.ca) if origin.scheme == "https" else None
-                places = await self._places(origin.host, origin.port)
+                places = await self._places(*self._first_hop(origin))
                 if not places:
-                    return unreachable(f"{origin.host}: every address is link-local or a metadata service: refused")
+                    return unreachable(f"{_where(origin)}: every address is link-local or a metadata service: refused")
                 return await self._first(places, origin, context, make, limit.when())
         except TimeoutError:
-            return unreachable(f"{origin.host}:{origin.port}: no connection within {timeout_s:g} s")
+            return unreachable(f"{_where(origin)}: no connection within {timeout_s:g} s")
+        except RefusedError as error:
+            return unreachable(f"{_where(origin)}: the proxy refused: {error}")
         except (OSError, UnicodeError) as error:
-            return unreachable(f"{origin.host}:{origin.port}: {reason(error)}")
+            return unreachable(f"{_where(origin)}: {reason(error)}")
 
     def close(self) -> None:
         """Forget names and stop look-ups."""
@@ -77,6 +83,14 @@ class Connector:
         self._resolved.clear()
 
     # ------------------------------------------------------------------------------------------------------- addresses
+
+    @staticmethod
+    def _first_hop(origin: Origin) -> tuple[str, int]:
+        """What a socket is connected to: the upstream, or its proxy."""
+        upstream = numeric(origin.host)
+        if origin.proxy is None or (upstream is not None and is_forbidden(upstream)):
+            return origin.host, origin.port
+        return origin.proxy.host, origin.proxy.port
 
     async def _places(self, host: str, port: int) -> list[_Place]:
         """The allowed addresses of `host`, in the order to try."""
@@ -140,6 +154,8 @@ class Connector:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             await loop.sock_connect(sock, place.address)
+            if origin.proxy is not None:
+                await open_tunnel(loop, sock, origin.proxy, origin.host, origin.port)
             connection = made = make(sock)
             if context is None:
                 await loop.create_connection(lambda: made, sock=sock)
@@ -167,6 +183,12 @@ class Connector:
             context.set_alpn_protocols(["http/1.1"])
             self._contexts[ca] = context
         return context
+
+
+def _where(origin: Origin) -> str:
+    """The upstream, and its proxy, for the operator."""
+    place = f"{origin.host}:{origin.port}"
+    return place if origin.proxy is None else f"{place} by the proxy {origin.proxy.authority}"
 
 
 def reason(error: BaseException) -> str:

@@ -7,7 +7,7 @@ from headrace.model.problem import Kind, Problem, Source
 from headrace.model.request import ReplyHead
 from headrace.model.wire import Asked
 from headrace.protocols.interface import Api
-from headrace.upstream.classify import Advice, Verdict, classify
+from headrace.upstream.classify import Advice, Verdict, classify, needs_body
 
 _GOOD = Verdict(Advice.RELAY)
 
@@ -34,10 +34,16 @@ class Judge:
             return self.verdict.as_stream
         return False
 
+    @property
+    def at_once(self) -> bool:
+        """Whether this good head's body is passed on as it comes, unseen: passthrough, and no JSON."""
+        is_good = 200 <= self._head.status < 300
+        return is_good and self._asked is Asked.ANYTHING and not needs_body(self._head, self._asked)
+
     def __call__(self, body: bytes, whole: bool) -> Failure | None:
         """Why this reply cannot be given to the client, or None."""
         head = self._head
-        is_object = head.status == 200 and self._asked is Asked.JSON and body[:1] == b"{"
+        is_object = head.status == 200 and self._asked in (Asked.JSON, Asked.ANYTHING) and body[:1] == b"{"
         if is_object and b'"error"' not in body and head.media_type == "application/json":
             # Nearly every reply: nothing in it can be an error, so it need not be read here.
             self.verdict = _GOOD

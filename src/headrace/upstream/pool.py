@@ -7,7 +7,7 @@ import asyncio
 import socket
 from time import monotonic
 
-from headrace.model.channel import Channel
+from headrace.model.channel import Channel, Proxy
 from headrace.model.problem import Kind, Problem
 from headrace.upstream.connect import Connector, Tls, unreachable
 from headrace.upstream.gate import Gate
@@ -24,7 +24,7 @@ class Pool:
     def __init__(self, tls: Tls = Tls.AIOFASTNET) -> None:
         self._connector = Connector(tls)
         # A dict keeps order and removes from anywhere in constant time: oldest first.
-        self._idle: dict[tuple[str, str, int, str], dict[Connection, None]] = {}
+        self._idle: dict[tuple[str, str, int, str, Proxy | None], dict[Connection, None]] = {}
         self._gates: dict[str, Gate] = {}
         self._open = 0
         self._sweeper: asyncio.TimerHandle | None = None
@@ -44,7 +44,7 @@ class Pool:
     def take(self, channel: Channel) -> Connection | None:
         """An idle connection that the kernel holds for open, or None: then `open` one. Never waits."""
         base = channel.base_url
-        idle = self._idle.get((base.scheme, base.host, base.port, channel.ca))
+        idle = self._idle.get((base.scheme, base.host, base.port, channel.ca, channel.proxy))
         if not idle:
             return None
         gate = None
@@ -86,7 +86,7 @@ class Pool:
 
     async def _obtain(self, channel: Channel, fresh: bool) -> Connection | Problem:
         base = channel.base_url
-        origin = Origin(base.scheme, base.host, base.port, channel.ca)
+        origin = Origin(base.scheme, base.host, base.port, channel.ca, channel.proxy)
         if not fresh and (idle := self._idle.get(origin)) and (connection := self._pop_live(idle)):
             return connection
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from headrace.model.channel import Proxy
 from headrace.model.request import ReplyHead
 
 
@@ -14,6 +15,8 @@ class Origin(NamedTuple):
     port: int
     ca: str
     """A file of trusted certificates in place of the system's; empty for the system's."""
+    proxy: Proxy | None = None
+    """Who connects to it for us."""
 
 
 @dataclass(frozen=True, slots=True)
