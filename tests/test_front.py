@@ -1,11 +1,9 @@
-"""The line's entrance: ids, pages, model lists, and who gets as far as an exchange."""
+"""The line's entrance: pages, model lists, and who gets as far as an exchange."""
 
 import json
-import re
 
 import pytest
 
-from headrace.front import Ids, base32
 from headrace.model.entry import Entry
 from tests.stand.fixtures import stand
 from tests.stand.gateway import GatewayThread
@@ -14,37 +12,6 @@ from tests.stand.wire import CHAT, KEY, TEXT, chat, error_in, request, texts
 
 __all__ = ["stand"]
 NARROW = "sk-hr-narrow-0123456789abcdef"
-
-
-# ---- ids
-
-
-def test_base32_has_a_fixed_width_and_sorts_as_its_numbers_do() -> None:
-    numbers = [0, 1, 31, 32, 33, 1023, 1024, 2**60 - 1]
-    written = [base32(number, 12) for number in numbers]
-    assert written == sorted(written)
-    assert {len(one) for one in written} == {12}
-    assert written[:3] == ["0" * 12, "0" * 11 + "1", "0" * 11 + "z"]
-    assert not set("ilou") & set("".join(base32(number, 1) for number in range(32)))
-
-
-def test_ids_are_unique_and_carry_time_and_incarnation(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 1_800_000_000_000_000_000
-    monkeypatch.setattr("headrace.front.time.time_ns", lambda: now)
-    one, other = Ids(0x1234), Ids(0x1334)
-    made = [one.new() for _ in range(1000)]
-    assert len(set(made)) == 1000
-    assert all(re.fullmatch(r"hr_[0-9a-hjkmnp-tv-z]{26}", id) for id in made)
-    head = base32(((now // 1_000_000) << 16 | 0x1234) << 64, 26)
-    assert {id[3:16] for id in made} == {head[:13]}
-    assert made[0][3:16] != other.new()[3:16]
-    now += 1_000_000
-    assert one.new() > max(made)
-
-
-def test_an_incarnation_is_cut_to_its_16_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headrace.front.time.time_ns", lambda: 0)
-    assert Ids(0x10002).new()[3:16] == Ids(2).new()[3:16]
 
 
 # ---- pages
@@ -67,7 +34,7 @@ def test_pages_need_no_key(stand: Stand, path: str, member: str, value: str) -> 
 
 
 def test_the_front_page_says_where_the_docs_are(stand: Stand) -> None:
-    assert json.loads(stand.ask(method="GET", path="/").body)["docs"].startswith("https://")
+    assert json.loads(stand.ask(method="GET", path="/").body)["docs"].startswith("README.md")
 
 
 @pytest.mark.parametrize("path", ["/v1/models", "/models"])

@@ -13,8 +13,9 @@ from collections.abc import Coroutine
 import uvloop
 
 from bench.load import measure
+from bench.load.idle import run_idle
 from bench.load.short import ShortPlan, run_short
-from bench.load.streams import StreamPlan, run_idle, run_streams
+from bench.load.streams import StreamPlan, run_streams
 
 
 def _run_from(options: argparse.Namespace, pids: list[int]) -> Coroutine[None, None, measure.Result]:

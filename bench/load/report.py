@@ -10,6 +10,7 @@ from bench.load.rounds import DISTURBED_CORES, Outcome, Part, Round
 
 BEGIN, END = "<!-- figures: begin (python -m bench.load --write-docs) -->", "<!-- figures: end -->"
 _STOLEN_CORES = 0.02
+_PLOT = "![CPU per unit of work, gateways side by side](performance.svg)"
 
 
 def line_from_round(part: Part, turn: Round) -> str:
@@ -135,4 +136,4 @@ def write_page(path: Path, machine: dict[str, str], outcomes: list[Outcome]) -> 
     if not begin or not end:
         raise ValueError(f"{path}: put the two marker lines back: {BEGIN} and {END}")
     tables = "\n\n".join(table_from(outcome) for outcome in outcomes)
-    path.write_text(f"{before}{BEGIN}\n\nMeasured on: {machine_line(machine)}.\n\n{tables}\n\n{END}{after}")
+    path.write_text(f"{before}{BEGIN}\n\nMeasured on: {machine_line(machine)}.\n\n{_PLOT}\n\n{tables}\n\n{END}{after}")

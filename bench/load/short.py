@@ -79,7 +79,7 @@ class Asker(asyncio.Protocol):
             return
         self._held = b""
         if not data.startswith(b"HTTP/1.1 200") or data[head_end + 4 :] != wire.REPLY_BODY:
-            ledger.faults["reply: " + data[: data.find(b"\r\n")].decode(errors="replace")] += 1
+            ledger.faults["not the reply: " + data[: data.find(b"\r\n")].decode(errors="replace")] += 1
         ledger.done += 1
         if ledger.in_window:
             ledger.times_ns.append(time.monotonic_ns() - self._asked_ns)

@@ -15,10 +15,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import cast
 
-from bench.load import measure, procfs, wire
+from bench.load import measure, wire
 
 _CHURN_STREAM_S = 1.0  # length of a stream that starts in the churn
 _GRACE_S = 20.0  # for the last streams to run out
+_KEPT_UP = 0.97  # share of the due events that a window must have delivered
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,27 +187,32 @@ async def run_streams(port: int, plan: StreamPlan, pids: list[int]) -> measure.R
     started_s = loop.time()
     slots = []
     for place in range(plan.streams):
-        await _until(started_s + plan.ramp_s * place / plan.streams)
+        await until(started_s + plan.ramp_s * place / plan.streams)
         _, slot = await loop.create_connection(lambda: Slot(book, loop), "127.0.0.1", port)
         slot.ask(plan.first_events(place))
         slots.append(slot)
     window_at_s = started_s + plan.ramp_s + plan.warm_s
-    await _until(window_at_s)
+    await until(window_at_s)
     book.in_window = True
     before = book.sample(pids)
-    await _until(window_at_s + plan.window_s)
+    await until(window_at_s + plan.window_s)
     after = book.sample(pids)
     book.in_window = False
     book.in_churn = True
-    await _until(window_at_s + plan.window_s + plan.churn_s)
+    await until(window_at_s + plan.window_s + plan.churn_s)
     book.in_churn = False
     _, late = await asyncio.wait([slot.over for slot in slots], timeout=_GRACE_S)
     if late:
         book.faults["never ended"] += len(late)
     for slot in slots:
         slot.close()
+    window = measure.window_between(before, after)
+    if window.done < _KEPT_UP * plan.streams * window.duration_s * 1000 / plan.pace_ms:
+        book.faults["fell behind the pace"] += 1
+    if not book.firsts_ns:
+        book.faults["no stream started in the churn"] += 1
     return measure.Result(
-        window=measure.window_between(before, after),
+        window=window,
         complete=book.complete,
         faults=dict(book.faults),
         delay=measure.spread_from_ns(book.delays_ns),
@@ -215,35 +221,6 @@ async def run_streams(port: int, plan: StreamPlan, pids: list[int]) -> measure.R
     )
 
 
-async def run_idle(port: int, streams: int, ramp_s: float, hold_s: float, pids: list[int]) -> measure.Result:
-    """Open streams that fall silent after one event; memory per stream at the end of `hold_s`, and keepalives."""
-    loop = asyncio.get_running_loop()
-    book = Book(port)
-    book.in_churn = True  # every start counts
-    rss_before = {pid: procfs.rss_bytes(pid) for pid in pids}
-    started_s = loop.time()
-    slots = []
-    for place in range(streams):
-        await _until(started_s + ramp_s * place / streams)
-        _, slot = await loop.create_connection(lambda: Slot(book, loop), "127.0.0.1", port)
-        slot.ask(0)
-        slots.append(slot)
-    held_at_s = loop.time()
-    before = book.sample(pids)
-    await _until(held_at_s + hold_s)
-    after = book.sample(pids)
-    rss = {pid: (procfs.rss_bytes(pid) - rss_before[pid]) / streams for pid in pids}
-    for slot in slots:
-        slot.close()
-    return measure.Result(
-        window=measure.window_between(before, after),
-        complete=book.events,
-        faults=dict(book.faults),
-        first=measure.spread_from_ns(book.firsts_ns),
-        keepalive=measure.spread_from_ns(book.keepalives_ns),
-        rss_bytes=rss,
-    )
-
-
-async def _until(at_s: float) -> None:
+async def until(at_s: float) -> None:
+    """Sleep until a time of the running loop's clock, in seconds."""
     await asyncio.sleep(max(0.0, at_s - asyncio.get_running_loop().time()))

@@ -167,7 +167,7 @@ class Exchange:
         if not self._api.may_open_early(call, self._request.head):
             limits = replace(limits, early_open=None, early_open_cold=None)
         self._limits = limits
-        self._voice = Voice(self._api, self._request.head, limits.keepalive_comment)
+        self._voice = Voice(self._api, self._request.head, limits.keepalive_comment, self.id)
         pump = self._start_pump(call, limits)
         failures: list[Problem] = []
         for number in range(limits.max_attempts):

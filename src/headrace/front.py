@@ -1,7 +1,6 @@
 """The line's entrance: from a request's path and key to its exchange, or to the short answer that it asks for."""
 
 import asyncio
-import os
 import time
 from collections import Counter
 
@@ -11,6 +10,7 @@ from headrace.exchange import Exchange, Stages
 from headrace.http.cors import is_preflight, preflight, reply_headers
 from headrace.http.rules import id_headers
 from headrace.http.surface import Endpoint, Place, dialect_of, find
+from headrace.journal.ids import Ids
 from headrace.model.key import Key, digest_key
 from headrace.model.outcome import Outcome
 from headrace.model.ports import ClientRequest
@@ -27,27 +27,8 @@ from headrace.protocols.passthrough import FAMILIES, Passthrough
 from headrace.protocols.responses import Responses
 from headrace.routing.catalogue import Catalogue
 
-_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _JSON = (b"content-type", b"application/json")
-_ABOUT = b'{"name":"headrace","what":"a streaming gateway for LLM APIs","docs":"https://github.com/headrace/headrace"}'
-
-
-def base32(number: int, digits: int) -> str:
-    """`number` in Crockford's base 32, lower case, fixed width: it sorts as the number does."""
-    return "".join(_ALPHABET[(number >> shift) & 31] for shift in range(5 * (digits - 1), -1, -5))
-
-
-class Ids:
-    """Exchange ids: `hr_` and 26 base32 characters over 48 bits of milliseconds, 16 of the worker's incarnation, 64
-    random."""
-
-    def __init__(self, incarnation: int) -> None:
-        self._incarnation = incarnation & 0xFFFF
-
-    def new(self) -> str:
-        """A fresh id; later ones of one worker sort later, to the millisecond."""
-        high = (time.time_ns() // 1_000_000 & (1 << 48) - 1) << 16 | self._incarnation
-        return "hr_" + base32(high << 64 | int.from_bytes(os.urandom(8)), 26)
+_ABOUT = b'{"name":"headrace","what":"a streaming gateway for LLM APIs","docs":"README.md and docs/ of the source"}'
 
 
 class Front:

@@ -11,7 +11,8 @@ from typing import Any
 import uvloop
 
 from headrace.exchange import Stages
-from headrace.front import Front, Ids
+from headrace.front import Front
+from headrace.journal.ids import Ids
 from headrace.journal.writer import Writer
 from headrace.listener.server import Server
 from headrace.listener.tls import server_context

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.http.target import split_target
+from headrace.http.target import split_target, without_fields
 from headrace.model.problem import Kind, Problem
 
 
@@ -121,3 +121,9 @@ def test_no_spelling_of_a_dot_segment_passes(target: bytes) -> None:
     decoded = parts[0].lower().replace("%2e", ".").replace("%2f", "/")
     assert not {".", ".."} & set(decoded.split("/"))
     assert "%5c" not in decoded and "%0" not in decoded
+
+
+def test_fields_leave_a_query_however_their_names_are_spelled() -> None:
+    query = "a=1&tok%65n=x&token=y&b&token&c=token&+token=z"
+    assert without_fields(query, {"token"}) == "a=1&b&c=token&+token=z"
+    assert without_fields("", {"token"}) == ""

@@ -6,6 +6,7 @@ from hashlib import sha256
 
 from headrace.metering.meter import Meter
 from headrace.model.outcome import Failure, Outcome
+from headrace.model.problem import Problem
 from headrace.model.request import RequestHead
 from headrace.model.settings import StreamSettings
 from headrace.model.wire import BodyEnd
@@ -47,6 +48,18 @@ COMMENT = b": ping\n\n"
 ERROR = b'data: {"error":{"message":"busy","type":"server_error","param":null,"code":"server_is_overloaded"}}\n\n'
 
 
+class Mute:
+    """A client's protocol without any form of a keepalive or an error event."""
+
+    def keepalive(self, line_end: bytes | None, saw_id: bool) -> bytes:
+        """None is safe."""
+        return b""
+
+    def interrupt(self, problem: Problem, line_end: bytes | None, heard: bool) -> bytes:
+        """None is known."""
+        return b""
+
+
 @dataclass
 class Client:
     """One exchange's machine over its attempts, and everything that came out of it.
@@ -58,6 +71,7 @@ class Client:
     added_usage: bool = False
     headers: tuple[tuple[bytes, bytes], ...] = ()
     keeps_comments: bool = True
+    mute: bool = False
     began: float = 0.0
     said: list[tuple[str, bytes]] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
@@ -67,7 +81,8 @@ class Client:
         head = RequestHead("POST", "/v1/chat/completions", "", list(self.headers))
         self.voice = Voice(Chat(), head, "ka")
         self.clock = Clock(self.limits, self.began, self.began)
-        self.machine = Machine(self.limits, self.voice, self.clock, self.trace, self.keeps_comments)
+        voice = Mute() if self.mute else self.voice
+        self.machine = Machine(self.limits, voice, self.clock, self.trace, self.keeps_comments)
         self.meter = Meter(ChatObserver(self.added_usage))
 
     # ---- what happens to it
@@ -172,6 +187,11 @@ class Client:
     def inserted(self) -> list[bytes]:
         """Our own part."""
         return [part for word, part in self.all_said if word == "insert"]
+
+    @property
+    def state(self) -> State:
+        """Where it stands."""
+        return self.machine.state
 
     @property
     def outcome(self) -> Outcome:

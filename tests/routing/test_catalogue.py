@@ -216,3 +216,73 @@ def test_channels_are_found_by_name_and_cannot_be_replaced() -> None:
     assert snapshot.channels["google"].name == "google"
     with pytest.raises(TypeError):
         snapshot.channels["google"] = channel("google")  # type: ignore[index]
+
+
+# --------------------------------------------------------------------------------------------------------------- homes
+
+
+EMBEDDINGS = WireProtocol.EMBEDDINGS
+
+
+def homes(*models: Model) -> Catalogue:
+    def at(name: str, priority: int = 0, home: bool = False, path: str = "/x", **more: bool) -> Channel:
+        spoken = WireProtocol.CHAT if more else EMBEDDINGS
+        paths = (("embeddings", path),)
+        return Channel(name, URL, frozenset((spoken,)), (), priority=priority, home=home, paths=paths)
+
+    channels = (
+        at("z", 1),
+        at("b"),
+        at("a"),
+        at("home", 9, home=True),
+        at("second", home=True),
+        at("chats", chats=True, home=True),
+        at("deployments", -1, home=True, path="/d/{model}/e"),
+    )
+    return Catalogue(CatalogueParts(channels, models))
+
+
+def home(snapshot: Catalogue, *allowed: str) -> str | None:
+    found = snapshot.find_home(Key("k", b"", models=allowed or ("*",)), EMBEDDINGS, "embeddings")
+    return found.name if found else None
+
+
+@pytest.mark.parametrize(
+    ("routes", "name"),
+    [
+        (("z", "b", "a", "second", "home"), "home"),
+        (("z", "b", "second"), "second"),
+        (("z", "b", "a"), "a"),
+        (("z",), "z"),
+        (("chats", "deployments"), None),
+        (("gone",), None),
+    ],
+)
+def test_home_is_the_first_marked_else_by_priority_then_name(routes: tuple[str, ...], name: str | None) -> None:
+    snapshot = homes(model("m", *routes))
+    assert home(snapshot) == name
+    assert home(snapshot) == name, "a second look-up says the same"
+
+
+@pytest.mark.parametrize(
+    ("allowed", "name"),
+    [
+        (("m",), "z"),
+        (("gpt-5",), "a"),
+        (("gpt-6",), "b"),
+        (("gpt-*",), "a"),
+        (("g*6",), "b"),
+        (("gpt-6*-x*",), "b"),
+        (("m*", "zz"), "z"),
+        (("*m",), "b"),
+        (("x*", "x"), None),
+        (("*6",), "b"),
+    ],
+)
+def test_home_is_a_channel_of_the_keys_models(allowed: tuple[str, ...], name: str | None) -> None:
+    snapshot = homes(model("m", "z"), model("gpt-5", "a"), model("gpt-*", "b"))
+    assert home(snapshot, *allowed) == name
+
+
+def test_a_model_that_does_not_publish_the_family_leads_nowhere() -> None:
+    assert home(homes(model("m", "a", protocols=frozenset((WireProtocol.CHAT,))))) is None

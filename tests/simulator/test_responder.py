@@ -89,7 +89,7 @@ def test_embeddings() -> None:
         ("GET", "/v1/embeddings", 405, "POST"),
         ("POST", "/v1/models", 405, "GET"),
         ("GET", "/v1/responses", 405, "POST"),
-        ("POST", "/v1/videos", 404, None),
+        ("POST", "/v1/unknown", 404, None),
         ("GET", "/v1/modelsx", 404, None),
     ],
 )
@@ -236,9 +236,9 @@ def test_a_body_has_the_type_that_it_looks_like() -> None:
 
 def test_an_unknown_endpoint_plays_bytes_of_the_script() -> None:
     upstream = Upstream(scenarios={"r": {"events": [{"event": "e", "data": {}}]}}, models={"r-1": "r"})
-    status, body = upstream.reply({"model": "r-1", **STREAM}, path="/v1/completions")
+    status, body = upstream.reply({"model": "r-1", **STREAM}, path="/v1/unknown")
     assert (status, body) == (200, b"event: e\ndata: {}\n\n")
-    assert upstream.status(body={"model": "r-1"}, path="/v1/completions") == 404
+    assert upstream.status(body={"model": "r-1"}, path="/v1/unknown") == 404
     assert upstream.status(path="/v1/files", method="GET", body=b"", simulate="sim-500") == 500
     assert isinstance(upstream.action(path="/v1/files", simulate="sim-refuse"), Refuse)
 

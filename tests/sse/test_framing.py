@@ -144,11 +144,11 @@ def test_the_short_way_is_the_long_way(before: bytes, read: bytes) -> None:
 def test_a_cr_and_its_lf_in_two_reads() -> None:
     framer = Framer()
     assert framer.feed(b"data: x\r\n\r") == [b"data: x\r\n\r"]
-    assert framer.cr_is_open
+    assert (framer.stray_lf, framer.cr_is_open) == (False, True)
     assert framer.feed(b"\n") == []
-    assert framer.stray_lf and not framer.cr_is_open and framer.held == 0
+    assert (framer.stray_lf, framer.cr_is_open, framer.held) == (True, False, 0)
     assert framer.feed(b"data: y\r\n\r\n") == [b"data: y\r\n\r\n"]
-    assert not framer.stray_lf
+    assert (framer.stray_lf, framer.cr_is_open) == (False, False)
 
 
 def test_a_cr_inside_an_event_and_its_lf() -> None:
@@ -190,10 +190,10 @@ def test_an_lf_belongs_to_the_event_that_was_dropped() -> None:
     framer.dropped = True
     assert not framer.cr_is_open
     framer.feed(b"\n")
-    assert framer.stray_lf and framer.lf_dropped
+    assert (framer.stray_lf, framer.lf_dropped) == (True, True)
     framer.feed(b"data: y\r\n\r")
     framer.feed(b"\n")
-    assert framer.stray_lf and not framer.lf_dropped
+    assert (framer.stray_lf, framer.lf_dropped) == (True, False)
 
 
 def test_every_byte_is_looked_at_once() -> None:

@@ -1,6 +1,7 @@
 """A client of raw sockets: sends exact bytes, hears a reply with its framing and its times, and leaves as it likes."""
 
 import socket
+import ssl
 import struct
 import time
 from contextlib import suppress
@@ -62,15 +63,26 @@ class Reply:
 
 
 class Client:
-    """One connection. Every wait ends after `wait_s`, as a failure."""
+    """One connection. Every wait ends after `wait_s`, as a failure. `connected`: a socket in place of a new one."""
 
-    def __init__(self, port: int, *, receive_buffer: int | None = None, wait_s: float = 10.0) -> None:
+    def __init__(
+        self,
+        port: int,
+        *,
+        receive_buffer: int | None = None,
+        wait_s: float = 10.0,
+        connected: socket.socket | None = None,
+    ) -> None:
         self._wait_s = wait_s
         self._unread = bytearray()
         self._reply: Reply | None = None
         self._length: int | None = None
         self._chunked = False
         self._ended: End | None = None
+        if connected is not None:
+            self._socket = connected
+            self._socket.settimeout(wait_s)
+            return
         self._socket = socket.socket()
         if receive_buffer is not None:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
@@ -193,7 +205,7 @@ class Client:
             return False
         try:
             data = self._socket.recv(65536)
-        except ConnectionResetError:
+        except (ConnectionResetError, ssl.SSLEOFError):  # the latter: TLS that ended without a goodbye
             self._ended = End.RESET
             return False
         if not data:

@@ -121,7 +121,7 @@ class GatewayProcess:
         )
         assert process.stdout is not None
         line = process.stdout.readline()
-        found = re.search(r"listens on http://[\d.]+:(\d+)", line)
+        found = re.search(r"listens on https?://[\d.]+:(\d+)", line)
         if found is None:
             process.kill()
             raise AssertionError(f"it did not start: {line}{process.communicate()[1]}")

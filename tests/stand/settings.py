@@ -89,6 +89,16 @@ models:
     first_event: 800ms
     stall: 800ms
     stall_with_pings: 800ms
+  early-short-*:
+    routes: [{channel: ch1}]
+    total: 900ms
+    open: 900ms
+    early_open: 100ms
+    early_open_cold: 150ms
+    first_event: 900ms
+    stall: 900ms
+    stall_with_pings: 900ms
+    reply: 900ms
   estimate-*: {routes: [{channel: estimating}], max_attempts: 1}
   # listed; one of them is not offered through chat
   exact: {routes: [{channel: ch1}]}

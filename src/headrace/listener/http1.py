@@ -98,7 +98,7 @@ class Connection(asyncio.Protocol, Reader):
         """FIN. Returns whether the transport stays open."""
         self._half_closed = self._deaf = True
         current = self._current
-        tls = self.transport.get_extra_info("sslcontext") is not None  # which cannot stay half open
+        tls = self.transport.get_extra_info("ssl_object") is not None  # which cannot stay half open
         if current is None:
             return self._next is not None and not tls
         if tls or current.sink.started or not current.complete:
@@ -292,7 +292,8 @@ class Connection(asyncio.Protocol, Reader):
         self.stop_reading()
         if not unread or self._half_closed or self.transport.is_closing():
             self.transport.close()
-            self._await(Wait.FLUSH, self.edge.settings.idle_timeout)
+            least = min(LINGER_S, self.edge.settings.idle_timeout)
+            self._await(Wait.FLUSH, least)  # a TLS client that has everything may never say goodbye
             return
         self._dropped = 0
         self.transport.resume_reading()

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from headrace.listener.edge import Edge, Refuse
 from headrace.listener.http1 import Connection
-from headrace.listener.tls import SHUTDOWN_S
+from headrace.listener.tls import accept
 from headrace.model.ports import EdgeRefusal, Handler
 from headrace.model.settings import Address, ServerSettings
 
@@ -81,14 +81,18 @@ class Server:
         for sock in self._sockets:
             sock.setblocking(False)
             if sock.family == socket.AF_UNIX:
-                server = await loop.create_unix_server(self._connection, sock=sock, backlog=BACKLOG, **KEEP_FILE)
+                server: asyncio.AbstractServer = await loop.create_unix_server(
+                    self._connection, sock=sock, backlog=BACKLOG, **KEEP_FILE
+                )
             else:
                 # Accepted sockets inherit both, so they cost nothing per connection (Linux, measured).
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-                server = await loop.create_server(
-                    self._connection, sock=sock, backlog=BACKLOG, **self._tls_options(tls)
-                )
+                if tls is None:
+                    server = await loop.create_server(self._connection, sock=sock, backlog=BACKLOG)
+                else:  # a handshake may take as long as a head
+                    limit = self._edge.settings.head_timeout
+                    server = await accept(loop, self._connection, sock, BACKLOG, tls, limit)
             self._servers.append(server)
         self._sweep()
 
@@ -110,13 +114,6 @@ class Server:
         """Reset every connection that is still open."""
         for client in tuple(self._edge.clients):
             client.reset()
-
-    def _tls_options(self, tls: ssl.SSLContext | None) -> dict[str, Any]:
-        """A handshake counts as part of the head: it has that long."""
-        if tls is None:
-            return {}
-        limit = self._edge.settings.head_timeout
-        return {"ssl": tls, "ssl_handshake_timeout": limit, "ssl_shutdown_timeout": SHUTDOWN_S}
 
     def _connection(self) -> Connection:
         return Connection(self._edge)

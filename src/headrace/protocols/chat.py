@@ -7,11 +7,12 @@ import msgspec
 
 from headrace.http.splice import Part, Span, insertion_point, member_span, raw_span, replace_all
 from headrace.model.channel import Channel, UsagePolicy
-from headrace.model.problem import Kind, Problem
+from headrace.model.problem import Problem
 from headrace.model.request import Call, Reply, ReplyHead, RequestHead, UpstreamRequest
 from headrace.model.wire import Asked, Dialect, WireProtocol
+from headrace.protocols.body import count_from, model_span, read_body
 from headrace.protocols.chat_observer import ChatObserver, error_of
-from headrace.protocols.dialect import openai_error, read_json, refuse_openai, wrong_field
+from headrace.protocols.dialect import openai_error, refuse_openai
 from headrace.protocols.interface import Observer
 from headrace.protocols.keepalive import comment_keepalive
 
@@ -32,7 +33,6 @@ class _Request(msgspec.Struct):
 
 
 class _Raw(msgspec.Struct):
-    model: msgspec.Raw
     stream_options: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -47,7 +47,7 @@ class _Seed(msgspec.Struct):
     messages: list[_Message] = []
 
 
-_decode = msgspec.json.Decoder(_Request).decode
+_decoder = msgspec.json.Decoder(_Request)
 _decode_raw = msgspec.json.Decoder(_Raw).decode
 _decode_seed = msgspec.json.Decoder(_Seed).decode
 
@@ -61,11 +61,9 @@ class Chat:
 
     def inspect(self, head: RequestHead, body: bytes, operation: str) -> Call | Problem:
         """Read model, stream and what metering needs. The body is never changed here."""
-        request = _read(body)
+        request = read_body(body, _decoder)
         if isinstance(request, Problem):
             return request
-        if not request.model:
-            return Problem(Kind.BAD_REQUEST, "`model` is empty. Name a model from GET /v1/models.", param="model")
         options = request.stream_options
         return Call(
             protocol=self.protocol,
@@ -74,8 +72,8 @@ class Chat:
             asked=Asked.EVENTS if request.stream is True else Asked.JSON,
             body=body,
             wants_usage=isinstance(options, dict) and options.get("include_usage") is True,
-            max_output=_count(request.max_completion_tokens) or _count(request.max_tokens),
-            choices=_count(request.n) or 1,
+            max_output=count_from(request.max_completion_tokens) or count_from(request.max_tokens),
+            choices=count_from(request.n) or 1,
         )
 
     def address(self, call: Call, head: RequestHead, channel: Channel, upstream_model: str) -> UpstreamRequest:
@@ -84,7 +82,7 @@ class Chat:
         inject = call.stream and not call.wants_usage and channel.usage is UsagePolicy.INJECT
         edits: list[tuple[Span, bytes]] = []
         if upstream_model != call.model:
-            edits.append((_model_span(call.body), msgspec.json.encode(upstream_model)))
+            edits.append((model_span(call.body), msgspec.json.encode(upstream_model)))
         if inject:
             edit = _usage_edit(call.body)
             if edit is None:
@@ -128,7 +126,9 @@ class Chat:
         """`{"error": {message, type, param, code}}`."""
         return refuse_openai(problem)
 
-    def interrupt(self, problem: Problem, observer: Observer | None, line_end: bytes | None) -> bytes:
+    def interrupt(
+        self, problem: Problem, observer: Observer | None, line_end: bytes | None, request_id: str = ""
+    ) -> bytes:
         """`data: {"error": …}` without an event line (SDKs ignore a named one) and without `[DONE]` behind it."""
         error = openai_error(problem)
         error["type"] = "server_error"
@@ -137,39 +137,6 @@ class Chat:
     def classify_fault(self, head: ReplyHead, body: bytes) -> Problem | None:
         """What a 200 with an error object, or an error reply's body, says."""
         return error_of(body)
-
-
-def _read(body: bytes) -> _Request | Problem:
-    try:
-        return _decode(body)
-    except msgspec.ValidationError as error:
-        if "missing required field `model`" in str(error):
-            return Problem(Kind.BAD_REQUEST, "`model` is missing. Name a model from GET /v1/models.", param="model")
-        return wrong_field(error)
-    except (msgspec.DecodeError, RecursionError):
-        value = read_json(body)
-    if isinstance(value, Problem):
-        return value
-    try:
-        request = msgspec.convert(value, _Request)
-        request.model.encode()
-    except msgspec.ValidationError as error:
-        return wrong_field(error)
-    except UnicodeEncodeError:
-        return Problem(
-            Kind.BAD_REQUEST, "`model` holds half a surrogate pair. Name a model of GET /v1/models.", param="model"
-        )
-    return request
-
-
-def _model_span(body: bytes) -> Span:
-    try:
-        return raw_span(_decode_raw(body).model, body)
-    except msgspec.MsgspecError:
-        span = member_span(body, "model")
-    if span is None:
-        raise ValueError("a body that was read has a model")
-    return span
 
 
 def _options_span(body: bytes) -> Span | None:
@@ -196,7 +163,3 @@ def _usage_edit(body: bytes) -> tuple[Span, bytes] | None:
         return (inner, b"true") if body[inner[0] : inner[1]] in (b"false", b"null") else None
     empty = not value[1:-1].strip()
     return insertion_point(body, span), b'"include_usage":true' if empty else b'"include_usage":true,'
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

@@ -18,7 +18,6 @@ from headrace.protocols.interface import Observer
 from headrace.protocols.keepalive import is_go
 
 _SEED_BYTES = 4096
-_CRLF = b"\r\n"
 _STREAM = "streamGenerateContent"
 _VERB_OF = {operation: verb for verb, operation in VERBS.items()}
 _GENERATING = frozenset((VERBS["generateContent"], VERBS[_STREAM]))
@@ -103,13 +102,15 @@ class Gemini:
 
     def keepalive(self, line_end: bytes | None, saw_id: bool, head: RequestHead, comment: str) -> bytes:
         """An empty event in the stream's own line ending: google-genai and Go take every other form for broken JSON."""
-        return b"" if _is_legacy(head) or not streams_events(head.query) else 2 * (line_end or _CRLF)
+        return b"" if _is_legacy(head) or not streams_events(head.query) else _blank_lines(line_end)
 
     def refuse(self, problem: Problem, request_id: str) -> Reply:
         """`{"error": {code, message, status}}`."""
         return refuse_gemini(problem)
 
-    def interrupt(self, problem: Problem, observer: Observer | None, line_end: bytes | None) -> bytes:
+    def interrupt(
+        self, problem: Problem, observer: Observer | None, line_end: bytes | None, request_id: str = ""
+    ) -> bytes:
         """`data: {"error": …}`: its only member, with an integer code, else google-genai passes over it or fails on it.
 
         Before any event it has code and status of the cause. An array has no form for it.
@@ -120,7 +121,7 @@ class Gemini:
                 return b""
             if observer.begun:
                 error |= {"code": 503, "status": "UNAVAILABLE"}
-        return b"data: " + msgspec.json.encode({"error": error}) + 2 * (line_end or _CRLF)
+        return b"data: " + msgspec.json.encode({"error": error}) + _blank_lines(line_end)
 
     def classify_fault(self, head: ReplyHead, body: bytes) -> Problem | None:
         """What a 200 with an error object, or an error reply's body, says."""
@@ -149,6 +150,11 @@ def _config(body: bytes) -> dict[str, Any] | Problem:
         request = _Request(value.get("generationConfig"), value.get("generation_config"))
     config = request.generationConfig or request.generation_config
     return config if isinstance(config, dict) else {}
+
+
+def _blank_lines(line_end: bytes | None) -> bytes:
+    """The stream's line ending, twice. Google's own where it is not known: a CR may be half of one that was cut."""
+    return b"\n\n" if line_end == b"\n" else b"\r\n\r\n"
 
 
 def _is_legacy(head: RequestHead) -> bool:

@@ -105,9 +105,14 @@ class Api(Protocol):
     def refuse(self, problem: Problem, request_id: str) -> Reply:
         """An HTTP error in this API's dialect."""
 
-    def interrupt(self, problem: Problem, observer: Observer | None, line_end: bytes | None) -> bytes:
+    def interrupt(
+        self, problem: Problem, observer: Observer | None, line_end: bytes | None, request_id: str = ""
+    ) -> bytes:
         """The error event that ends a stream after its head has gone out; empty where the form has none (a JSON array):
-        then the connection is aborted."""
+        then the connection is aborted.
+
+        `observer` is None where the client has heard nothing of the upstream's; `request_id` is the exchange's.
+        """
 
     def classify_fault(self, head: ReplyHead, body: bytes) -> Problem | None:
         """What an upstream's error body adds to its status (a model that is unknown, a key that is invalid), or

@@ -111,7 +111,9 @@ class Messages:
         """`{"type": "error", "error": {type, message}, "request_id"}`."""
         return refuse_anthropic(problem, request_id)
 
-    def interrupt(self, problem: Problem, observer: Observer | None, line_end: bytes | None) -> bytes:
+    def interrupt(
+        self, problem: Problem, observer: Observer | None, line_end: bytes | None, request_id: str = ""
+    ) -> bytes:
         """`event: error`, on which every SDK raises. The words ask to retry, but for a stop; before any event they are
         the cause's own."""
         error = _BROKEN

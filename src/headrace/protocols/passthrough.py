@@ -109,7 +109,9 @@ class Passthrough:
         """`{"error": {message, type, param, code}}`."""
         return refuse_openai(problem)
 
-    def interrupt(self, problem: Problem, observer: Observer | None, line_end: bytes | None) -> bytes:
+    def interrupt(
+        self, problem: Problem, observer: Observer | None, line_end: bytes | None, request_id: str = ""
+    ) -> bytes:
         """None: the connection is aborted."""
         return b""
 

@@ -3,7 +3,7 @@
 import sys
 
 from headrace.model.problem import FACTS, Kind, Problem
-from headrace.protocols.dialect import openai_error, retry_headers
+from headrace.protocols.dialect import anthropic_type, gemini_name, openai_error, retry_headers
 
 _TOP = """# Errors
 
@@ -17,18 +17,21 @@ Every error that Headrace itself produces is of one of these kinds. In the OpenA
 "upstream_timeout"}}
 ```
 
-Beside it may stand `hint`, `did_you_mean` and `accepted_request_formats`. Every reply carries the gateway's id as
-`x-request-id` and `request-id`; `headrace explain ID` tells the rest.
+Beside it may stand `hint`, `did_you_mean` and `accepted_request_formats`. Anthropic's dialect has
+`{"type": "error", "error": {"type", "message"}, "request_id"}`, Google's
+`{"error": {"code", "message", "status"}}`, with the words of the table. The dialect follows the path; elsewhere
+the client's headers. Every reply carries the gateway's id as `x-request-id` and `request-id`;
+`headrace explain ID` tells the rest.
 
 * An error that an upstream made of the client's own fault (400, 404, 409, 413, 422) is relayed as it came.
-* Once a stream's head is out, the status is 200 and stays so. Then the error is the stream's last event,
-  `data: {"error": {…}}` with the same members and type `server_error`; no `[DONE]` follows, and official SDKs raise it.
+* Once a stream's head is out, the status is 200 and stays so. Then the error is the stream's last event: on Chat
+  Completions `data: {"error": {…}}` with the same members and type `server_error`, and no `[DONE]`; on Messages
+  `event: error`. Official SDKs raise it. The pages of the APIs tell the exact bytes.
 * `Retry-After` is at most 60 seconds, with `retry-after-ms` beside it. `x-should-retry: false` stands where an SDK
-  would
-  repeat by the status alone what cannot succeed.
+  would repeat by the status alone what cannot succeed.
 
-| code | status | type | whose | SDKs retry | cause | what to do |
-| --- | --- | --- | --- | --- | --- | --- |
+| code | status | type | Anthropic's type | Google's status | whose | SDKs retry | cause | what to do |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
 """
 
 
@@ -47,6 +50,8 @@ def _row(kind: Kind) -> str:
         f"`{kind.value}`",
         str(facts.status),
         f"`{error['type']}`",
+        f"`{anthropic_type(problem)}`",
+        f"`{gemini_name(problem.http_status)}`",
         facts.source.value,
         "yes" if retries else "no",
         facts.cause,

@@ -115,11 +115,13 @@ class Responses:
         """`{"error": {message, type, param, code}}`."""
         return refuse_openai(problem)
 
-    def interrupt(self, problem: Problem, observer: Observer | None, line_end: bytes | None) -> bytes:
+    def interrupt(
+        self, problem: Problem, observer: Observer | None, line_end: bytes | None, request_id: str = ""
+    ) -> bytes:
         """`response.failed`, as the upstream would have sent it next; alone, with an id of its own, where no event
         came."""
         seen = observer.identity if isinstance(observer, ResponsesObserver) else None
-        return failure_event(problem, seen, line_end)
+        return failure_event(problem, seen, line_end, request_id)
 
     def classify_fault(self, head: ReplyHead, body: bytes) -> Problem | None:
         """What a 200 with an error object, or an error reply's body, says."""

@@ -12,8 +12,8 @@ import msgspec
 
 from headrace.model.problem import Problem
 
-OWN_ID = "resp_" + 48 * "0"
-"""The id of a failure before any event: of no response, in the form of one."""
+_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
+"""Of the gateway's ids: Crockford's base 32, two spare bits and 48 of milliseconds first (journal.ids)."""
 
 
 @dataclass(slots=True)
@@ -82,12 +82,12 @@ class _Failed(msgspec.Struct, kw_only=True):
     response: _Response
 
 
-def failure_event(problem: Problem, seen: Identity | None, line_end: bytes | None) -> bytes:
+def failure_event(problem: Problem, seen: Identity | None, line_end: bytes | None, request_id: str) -> bytes:
     """The whole event, in the stream's line ends (LF where none came)."""
     known = seen if seen is not None and seen.begun else Identity(last_number=-1)
     response = _Response(
-        id=known.id or OWN_ID,
-        created_at=known.created_at,
+        id=known.id or _own_id(request_id),
+        created_at=known.created_at or _made_at(request_id),
         model=known.model,
         error=_Error(_code(problem), problem.message),
     )
@@ -96,6 +96,19 @@ def failure_event(problem: Problem, seen: Identity | None, line_end: bytes | Non
         event.sequence_number = known.last_number + 1
     end = line_end or b"\n"
     return b"event: response.failed" + end + b"data: " + msgspec.json.encode(event) + end + end
+
+
+def _own_id(request_id: str) -> str:
+    """The id of a failure before any event: of no response, in the form of one."""
+    return "resp_" + request_id.removeprefix("hr_").rjust(48, "0")
+
+
+def _made_at(request_id: str) -> int:
+    """Seconds since the epoch, from the first 50 bits of the gateway's id; 0 where there is none."""
+    number = 0
+    for digit in request_id.removeprefix("hr_")[:10]:
+        number = number * 32 + max(_DIGITS.find(digit), 0)
+    return number // 1000
 
 
 def _code(problem: Problem) -> str:

@@ -74,6 +74,13 @@ class Event(msgspec.Struct, gc=False):
     item: _ItemName | None = None
 
 
+class Fault(msgspec.Struct, gc=False):
+    """What tells an error body from a Response, which has a member of that name too."""
+
+    object: Any = None
+    error: Any = None
+
+
 class Body(ResponseObject, gc=False):
     """A whole reply."""
 
@@ -81,6 +88,7 @@ class Body(ResponseObject, gc=False):
 
 
 decode_event = msgspec.json.Decoder(Event).decode
+_decode_fault = msgspec.json.Decoder(Fault).decode
 _decode_body = msgspec.json.Decoder(Body).decode
 
 
@@ -99,6 +107,14 @@ def read_body(body: bytes) -> Body | None:
         return _decode_body(body)
     except (msgspec.MsgspecError, RecursionError):
         return read_leniently(body, Body)
+
+
+def read_fault(body: bytes) -> Fault | None:
+    """The same of a body that may be an error; None where it is no JSON."""
+    try:
+        return _decode_fault(body)
+    except (msgspec.MsgspecError, RecursionError):
+        return read_leniently(body, Fault)
 
 
 def read_object(payload: bytes) -> dict[str, Any]:

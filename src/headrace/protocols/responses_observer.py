@@ -26,6 +26,7 @@ from headrace.protocols.responses_objects import (
     merge,
     read_body,
     read_event,
+    read_fault,
     read_object,
 )
 from headrace.sse.event import parse
@@ -283,9 +284,10 @@ class ResponsesObserver:
 
 def error_of(body: bytes) -> Problem | None:
     """The problem in a JSON body that is an error object and no Response, which owns a member of that name; or None."""
-    value = read_object(body)
-    error = value.get("error")
-    return problem_from_error(error) if error and value.get("object") != "response" else None
+    read = read_fault(body)
+    if read is None or not read.error or read.object == "response":
+        return None
+    return problem_from_error(read.error)
 
 
 def _type_of(name: bytes, payload: bytes) -> str:

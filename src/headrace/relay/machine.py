@@ -167,6 +167,8 @@ class Machine:
     def pass_plainly(self, now: float) -> bytes:
         """Too much is held in the worker: give up the unfinished event, else what waits for the commit."""
         out: list[bytes] = []
+        if self.plain or self.state is State.ENDED:
+            return b""
         if self._framer.held:
             self._give_up_event(now, out)
         elif self.clock.held_since != NEVER:
@@ -202,7 +204,7 @@ class Machine:
             self._skip_event = False
         for event in events:
             self._move(self._observe(event), now)  # type: ignore[misc]
-        if self._framer.held > self._limits.max_event:
+        if self._skip_event or self._framer.held > self._limits.max_event:
             self._framer.take_rest()
             self._skip_event = True
         return self._release([data], now)
@@ -377,7 +379,8 @@ class Machine:
             self._end(outcome, repaired)
             return
         self.outcome = outcome
-        event = b"" if self.plain else self._voice.interrupt(outcome.problem, self._framer.line_end)
+        heard = self.state is not State.WAITING
+        event = b"" if self.plain else self._voice.interrupt(outcome.problem, self._framer.line_end, heard)
         if not event:
             self._end(outcome, repaired, abort=True)
             return

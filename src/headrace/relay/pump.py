@@ -23,6 +23,8 @@ from headrace.relay.share import Share
 from headrace.relay.state import State, Step
 
 _GONE = Problem(Kind.UPSTREAM_INTERRUPTED, "The client left.")
+STUCK_LOOKS = 8
+"""How often within `write_timeout` it is looked whether a client that is behind has taken anything."""
 
 
 class Pump:
@@ -156,7 +158,7 @@ class Pump:
         self._stuck_unsent = self._sink.unsent
         if self._attempt is not None:
             self._attempt.pause()
-        self._share.wheel.add(self, now + self._limits.write_timeout)
+        self._share.wheel.add(self, now + self._limits.write_timeout / STUCK_LOOKS)
 
     def sink_resumed(self) -> None:
         """The client caught up."""
@@ -187,7 +189,7 @@ class Pump:
         if machine.state is State.ENDED:
             return None
         due = machine.due()
-        return min(due, self._stuck_at + self._limits.write_timeout) if sink.paused else due
+        return min(due, now + self._limits.write_timeout / STUCK_LOOKS) if sink.paused else due
 
     def _is_stuck(self, now: float, unsent: int) -> bool:
         """Whether the client has taken no byte for `write_timeout`."""

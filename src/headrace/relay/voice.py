@@ -59,5 +59,5 @@ class Voice(Protocol):
     def keepalive(self, line_end: bytes | None, saw_id: bool) -> bytes:
         """A whole keepalive, or nothing where no form is safe."""
 
-    def interrupt(self, problem: Problem, line_end: bytes | None) -> bytes:
-        """A whole error event."""
+    def interrupt(self, problem: Problem, line_end: bytes | None, heard: bool) -> bytes:
+        """A whole error event. `heard`: the client was given something of the upstream's."""

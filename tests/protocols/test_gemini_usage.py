@@ -1,0 +1,50 @@
+import pytest
+
+from headrace.model.usage import Usage
+from headrace.protocols.gemini_usage import Counts, ModalityCount, usage_from
+
+
+def test_totals_include_their_parts() -> None:
+    counts = Counts(10, 3, 30, 4, 5, 48, [ModalityCount("AUDIO", 6), ModalityCount("TEXT", 4)])
+    assert usage_from(counts) == Usage(input_total=15, cached_input=4, audio_input=6, output_total=33, reasoning=30)
+
+
+@pytest.mark.parametrize(
+    ("counts", "usage"),
+    [
+        (Counts(), Usage()),
+        (Counts(prompt_token_count=4, total_token_count=4), Usage(input_total=4)),
+        (Counts(tool_use_prompt_token_count=4), Usage()),
+        (Counts(thoughts_token_count=4), Usage(output_total=4, reasoning=4)),
+        (Counts(candidates_token_count=0), Usage(output_total=0)),
+        (
+            Counts(candidates_tokens_details=[ModalityCount("AUDIO", 2), ModalityCount("AUDIO")]),
+            Usage(audio_output=2),
+        ),
+    ],
+)
+def test_unknown_stays_unknown(counts: Counts, usage: Usage) -> None:
+    assert usage_from(counts) == usage
+
+
+def test_a_blocked_prompt_has_no_output() -> None:
+    assert usage_from(Counts(prompt_token_count=4), blocked=True).output_total == 0
+    assert usage_from(Counts(thoughts_token_count=4), blocked=True).output_total == 4
+
+
+def test_what_cannot_be_is_flagged() -> None:
+    usage = usage_from(Counts(-1, 3, cached_content_token_count=4, total_token_count=99))
+    assert (usage.input_total, usage.output_total) == (0, 3)
+    assert usage.inconsistent == (
+        "input_total is negative", "total is not input and output", "cached_input exceeds input_total"
+    )  # fmt: skip
+
+
+def test_a_newer_report_stands_and_what_it_leaves_out_stays() -> None:
+    whole = Counts(1, 2, 3, 4, 5, 6, [ModalityCount()], [])
+    newer = Counts()
+    newer.underlay(whole)
+    assert newer == whole
+    newer = Counts(*range(11, 17), [], [ModalityCount()])
+    newer.underlay(whole)
+    assert newer == Counts(*range(11, 17), [], [ModalityCount()])
