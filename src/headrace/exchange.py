@@ -42,7 +42,7 @@ from headrace.routing.catalogue import Catalogue
 from headrace.routing.plan import SESSION_HEADERS, Candidate, order, places
 from headrace.sse.array import framing
 from headrace.upstream.attempt import Attempt, Upstream
-from headrace.upstream.classify import final_problem
+from headrace.upstream.classify import final_problem, needs_body
 from headrace.upstream.judge import Judge
 from headrace.upstream.repeat import pause_before_repeat
 
@@ -258,7 +258,9 @@ class Exchange:
             machine.answered(meter, self._now())
             coding = decoder(head.header(b"content-encoding"))
             return await pump.run(head.status, stream_head(headers, call.asked), None, coding)
-        reply = machine if isinstance(machine, ReplyMachine) else self._reply_machine()
+        if not needs_body(head, call.asked) and (failure := judge(b"", whole=False)) is not None:
+            return failure
+        reply = machine if isinstance(machine, ReplyMachine) else self._reply_machine(machine)
         fault = head.status >= 400
         encoding = b",".join(every(head.headers, b"content-encoding"))
         meaning = partial(refused_upstream, head) if fault else partial(meter.observe_body, encoding=encoding)
@@ -271,6 +273,8 @@ class Exchange:
         if failure is not None and machine is not None:
             machine.rest()
             pump.machine = machine
+            if reply is not machine and reply.outcome is not None:
+                pump.end(reply.outcome)  # it ended while a stream was promised: only the stream's machine can say so
         return failure
 
     # ---- before the attempts
@@ -305,9 +309,15 @@ class Exchange:
         self._pump.start()
         return self._pump
 
-    def _reply_machine(self) -> ReplyMachine:
-        """A machine for one reply without streaming to a request that asked for a stream."""
-        machine = ReplyMachine(self._limits, ReplyClock(self._limits, self._log.began), self._trace)
+    def _reply_machine(self, promised: Machine | None) -> ReplyMachine:
+        """A machine for one reply without streaming to a request that asked for a stream.
+
+        It waits for the first byte no longer than a stream would. Where a stream's head has gone out already, it can
+        end nothing by itself.
+        """
+        limits = replace(self._limits, reply=self._limits.first_event)
+        clock = ReplyClock(limits, self._log.began)
+        machine = ReplyMachine(limits, clock, self._trace, promised is not None and promised.head_sent)
         machine.begin(self._now())
         return machine
 

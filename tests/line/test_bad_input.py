@@ -289,9 +289,6 @@ def test_models_of_others_are_not_suggested(stand: Stand) -> None:
     assert "did_you_mean" not in error_in(reply.body)
 
 
-@pytest.mark.xfail(
-    reason="Connection.refuse drops a refusal that came in one read with the request before", strict=True
-)
 def test_a_pipelined_bad_request_is_answered_in_turn(stand: Stand) -> None:
     model = stand.model("one", {"events": CHAT, "gap": 0.02})
     with stand.connect() as client:

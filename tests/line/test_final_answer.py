@@ -165,9 +165,6 @@ def test_an_unanswered_stream_is_refused_at_the_limit_for_opening(stand: Stand) 
     assert stand.entry(model).end == "refused"
 
 
-@pytest.mark.xfail(
-    reason="while an early-opened stream waits for the body of a reply, its end is a silent one", strict=True
-)
 @pytest.mark.parametrize("status", [200, 400, 500])
 def test_an_early_opened_stream_that_is_ended_while_it_reads_a_fault_says_so(stand: Stand, status: int) -> None:
     cut = {"at_byte": 5, "how": "stall"}

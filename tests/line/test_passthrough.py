@@ -69,7 +69,7 @@ channels:
     priority: 4
     credentials: [{{name: main, secret: sk-odd}}]
   home:
-    base_url: $CH2/home
+    base_url: $CH2/own
     allow_http: true
     protocols: [moderations, audio, embeddings]
     priority: 9
@@ -306,7 +306,7 @@ def test_a_request_without_a_model_goes_to_the_home_channel(stand: Stand) -> Non
     with sdk(stand) as client:
         reply = client.moderations.with_raw_response.create(input="hello")
     call = stand.calls("", stand.ch2)[-1]
-    assert (call.target, call.credential) == ("/home/moderations", "sk-home")
+    assert (call.target, call.credential) == ("/own/moderations", "sk-home")
     entry = stand.entry(id=reply.headers["x-request-id"])
     assert (entry.model, entry.attempts[0].channel, entry.attempts[0].credential) == ("", "home", "first")
 
@@ -330,7 +330,7 @@ def test_other_bodies_go_to_the_home_channel(stand: Stand, body: bytes, headers:
     before = len(stand.calls("", stand.ch2))
     reply = stand.ask(body, path="/v1/audio/transcriptions", headers=headers)
     calls = stand.calls("", stand.ch2)[before:]
-    assert [(call.target, call.body) for call in calls] == [("/home/audio/transcriptions", body)]
+    assert [(call.target, call.body) for call in calls] == [("/own/audio/transcriptions", body)]
     assert reply.status == (400 if body == b"RIFF" else 200), "the upstream's word"
 
 

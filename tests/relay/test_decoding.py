@@ -50,10 +50,3 @@ def test_what_cannot_be_decoded_is_a_cut() -> None:
     it.body(b"more")
     it.body_end(BodyEnd.FRAMED)
     assert receiver.ends == [BodyEnd.CUT], "once"
-
-
-def test_a_stream_that_lacks_its_end_is_a_cut() -> None:
-    receiver, it = decoding()
-    it.body(gzip(b"x" * 1000)[:-9])
-    it.body_end(BodyEnd.FRAMED)
-    assert receiver.ends == [BodyEnd.CUT]

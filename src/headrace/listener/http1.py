@@ -141,6 +141,8 @@ class Connection(asyncio.Protocol, Reader):
 
     def refuse(self, head: RequestHead | None, problem: Problem) -> None:
         """Answer `problem` once it is its turn, and close."""
+        if self._next is not None and self._current is None:
+            self._serve_next()
         self.stop_reading()
         self.edge.refused(head, problem)
         if self._next is None:

@@ -21,6 +21,9 @@ def problem_from_status(status: int, word: str, message: str) -> Problem:
         return Problem(
             Kind.UPSTREAM_ERROR, "The upstream refused the gateway. Try again later.", status=502, detail=detail
         )
+    if word == "model_not_found":
+        # About the route, not the request: another channel may well know the model.
+        return Problem(Kind.UPSTREAM_ERROR, "The upstream does not know this model.", status=status, detail=detail)
     if 400 <= status < 500 and status != 408:
         return Problem(
             Kind.BAD_REQUEST, message or "The upstream refused the request.", Source.UPSTREAM, status, detail=detail

@@ -47,7 +47,7 @@ class ReplyClock:
     """`reply` bounds the wait for the first body byte of each attempt, `stall` the gaps, `total` all. Seconds,
     monotonic."""
 
-    __slots__ = ("_limits", "_paused", "attempt_at", "began_at", "fault_at", "last_at", "uploaded_at")
+    __slots__ = ("_limits", "_paused", "_promised", "attempt_at", "began_at", "fault_at", "last_at", "uploaded_at")
 
     def __init__(self, limits: StreamSettings, began_at: float) -> None:
         self._limits = limits
@@ -95,6 +95,7 @@ class ReplyMachine:
         "_fault",
         "_judge",
         "_limits",
+        "_promised",
         "_tap",
         "clock",
         "early_open",
@@ -105,7 +106,9 @@ class ReplyMachine:
         "trace",
     )  # fmt: skip
 
-    def __init__(self, limits: StreamSettings, clock: ReplyClock, trace: Trace) -> None:
+    def __init__(self, limits: StreamSettings, clock: ReplyClock, trace: Trace, promised: bool = False) -> None:
+        """`promised`: the client has been sent a stream's head. Then every end is a failure, for the stream's own
+        machine to say."""
         self.state = State.WAITING
         self.outcome: Outcome | None = None
         self.step: Step | None = None
@@ -119,6 +122,7 @@ class ReplyMachine:
         self._copy: list[bytes] | None = []
         self._copied = 0
         self._fault = False
+        self._promised = promised
         self._tap: Tap | None = None
 
     @property
@@ -256,4 +260,7 @@ class ReplyMachine:
         self.outcome = outcome
         self.state = State.ENDED
         self._copy = None
-        self.step = Step(open=open, write=write, ended=True, abort=abort)
+        if self._promised:
+            self.step = Step(failed=Failure(outcome.problem or INTERRUPTED, final=True))
+        else:
+            self.step = Step(open=open, write=write, ended=True, abort=abort)
