@@ -18,6 +18,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 MADE := $(VENV)/.made
 RUN := $(VENV)/.run
 DEV := $(VENV)/.dev
+NODE := $(VENV)/.node
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -26,12 +27,12 @@ DEV := $(VENV)/.dev
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-setup: $(DEV)  ## make the environment for development
+setup: $(DEV) $(NODE)  ## make the environment for development
 
 demo: $(RUN)  ## show every protocol streaming through the gateway; needs no account or configuration
 	$(BIN)/headrace demo --once
 
-test: $(DEV)  ## run all tests
+test: $(DEV) $(NODE)  ## run all tests
 	$(BIN)/python -m pytest -n auto -rs $(ARGS)
 
 check: $(DEV)  ## style, types, who imports whom, the tree and the docs
@@ -54,6 +55,7 @@ lock: $(DEV)  ## write requirements/*.txt anew from requirements/*.in
 	$(LOCK) $(UPGRADE) requirements/dev.in --output-file requirements/dev.txt
 	$(LOCK) --constraint requirements/dev.txt requirements/run.in --output-file requirements/run.txt
 	$(LOCK) --constraint requirements/dev.txt requirements/build.in --output-file requirements/build.txt
+	$(BIN)/npm --prefix tests/sdk/node install --package-lock-only
 
 clean:  ## remove .venv, what was built, and caches
 	rm -rf .venv build dist .benchmarks .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache \
@@ -80,3 +82,11 @@ $(RUN): requirements/build.txt requirements/run.txt pyproject.toml | $(MADE)
 $(DEV): requirements/dev.txt $(RUN)
 	$(PIP) --require-hashes -r requirements/dev.txt
 	@touch $@
+
+# The SDKs for Node, for their tests, which are skipped without them. Node itself is one of the packages in dev.txt.
+# They are put beside the environment's other packages: nothing that reads the tree comes upon them.
+$(NODE): tests/sdk/node/package.json tests/sdk/node/package-lock.json tests/sdk/node/.npmrc $(DEV)
+	@mkdir -p "$(VENV)/node-sdks"
+	@cp tests/sdk/node/package.json tests/sdk/node/package-lock.json tests/sdk/node/.npmrc "$(VENV)/node-sdks/"
+	@if (cd "$(VENV)/node-sdks" && "$(abspath $(BIN))/npm" ci --loglevel=error); then touch $@; \
+	else echo "The npm packages could not be installed; going on without them." >&2; fi

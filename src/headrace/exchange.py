@@ -298,14 +298,7 @@ class Exchange:
             machine = ReplyMachine(limits, ReplyClock(limits, self._log.began), self._trace)
         self._machine = machine
         opening = stream_head(self._marks)
-        self._pump = Pump(
-            machine,
-            limits,
-            self._request.sink,
-            stages.share,
-            opening,
-            self._committed,
-        )
+        self._pump = Pump(machine, limits, self._request.sink, stages.share, opening, self._committed)
         self._pump.start()
         return self._pump
 

@@ -20,6 +20,9 @@ def head(path: str, query: str = "", **headers: str) -> RequestHead:
         ("/messages", WireProtocol.MESSAGES, "messages"),
         ("/v1/messages/count_tokens", WireProtocol.MESSAGES, "messages.count_tokens"),
         ("/messages/count_tokens", WireProtocol.MESSAGES, "messages.count_tokens"),
+        ("/v1/models/m:generateContent", WireProtocol.GEMINI, "gemini.generate_content"),
+        ("/v1beta/models/a/b:c:streamGenerateContent", WireProtocol.GEMINI, "gemini.stream_generate_content"),
+        ("/v1beta/models/m:countTokens", WireProtocol.GEMINI, "gemini.count_tokens"),
     ],
 )
 def test_paths_have_their_protocol(path: str, protocol: WireProtocol, operation: str) -> None:
@@ -51,6 +54,7 @@ def test_an_unknown_path_says_the_likely_one(path: str, likely: str) -> None:
     ("asked", "dialect"),
     [
         (head("/v1/messages", x_goog_api_key="k"), Dialect.ANTHROPIC),
+        (head("/v1/models/m:generateContent", anthropic_version="1"), Dialect.GEMINI),
         (head("/messages/count_tokens"), Dialect.ANTHROPIC),
         (head("/v1/messages/zzz"), Dialect.ANTHROPIC),
         (head("/v1/messagesx"), Dialect.OPENAI),
@@ -66,3 +70,12 @@ def test_an_unknown_path_says_the_likely_one(path: str, likely: str) -> None:
 )
 def test_the_dialect_follows_the_path_then_the_client(asked: RequestHead, dialect: Dialect) -> None:
     assert dialect_of(asked) is dialect
+
+
+def test_models_of_gemini() -> None:
+    assert find("GET", "/v1beta/models") == Endpoint(Place.MODELS, Dialect.GEMINI)
+    for path in ("/v1beta/models/a%2Fb", "/v1/models/a%2Fb", "/models/a/b"):
+        assert find("GET", path) == Endpoint(Place.MODEL, argument="a/b")
+    unknown = find("POST", "/v1beta/models/m:predict")
+    assert isinstance(unknown, Problem) and unknown.kind is Kind.NOT_FOUND
+    assert "streamGenerateContent" in unknown.message

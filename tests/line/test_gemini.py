@@ -262,7 +262,7 @@ def test_names_that_lead_elsewhere(stand: Stand, name: str) -> None:
     [
         (request(BODY, path=target("exact"), key=None), 401, "UNAUTHENTICATED"),
         (request(BODY, path=target("exact", version="v1"), key="sk-wrong"), 401, "UNAUTHENTICATED"),
-        (request(BODY, path=target("exact", "predict")), 405, "UNIMPLEMENTED"),
+        (request(BODY, path=target("exact", "predict")), 404, "NOT_FOUND"),
         (request(b"[]", path=target("exact")), 400, "INVALID_ARGUMENT"),
         (request(BODY, path=target("nobody")), 404, "NOT_FOUND"),
         (request(path=target("exact"), method="GET"), 405, "UNIMPLEMENTED"),

@@ -12,7 +12,7 @@ import pytest
 from headrace.simulator.passthrough import speech_from
 from tests.sdk.calls import client as sdk
 from tests.stand.client import End, Reply
-from tests.stand.stand import Stand
+from tests.stand.stand import Stand, until
 from tests.stand.wire import KEY, TEXT, chat, error_in, request, texts
 
 ALL = "[chat, completions, embeddings, moderations, images, audio, videos, rerank]"
@@ -180,6 +180,7 @@ def test_images(stand: Stand) -> None:
             varied = client.images.create_variation(model=model, image=b"\x89PNG")
     assert len(made.data or ()) == 2
     assert edited.data and edited.data[0].b64_json and varied.data
+    until(lambda: len(stand.entries(model)) == 3, "three entries")
     entries = stand.entries(model)
     assert [one.operation for one in entries] == ["images.generations", "images.edits", "images.variations"]
     assert [one.usage.output_total for one in entries] == [200, 100, None]

@@ -71,8 +71,10 @@ def test_an_encoded_body_is_read_from_a_copy(coding: bytes, wbits: int) -> None:
 
 
 PIECES = [
-    b"data: ", b"{", b"}", b"[", b"]", b'"choices":', b'"usage":', b"null", b"1e999", b'"', b",", b":", b"\n", b"\r", b"\xff",
-    b"\\ud800", b"-", b"NaN", b"[DONE]", b'"index":', b'"error":', b'"delta":', b'"content":', b'"finish_reason":', b"true", b"0",
+    b"data: ", b"{", b"}", b"[", b"]",
+    b'"', b",", b":", b"\n", b"\r", b"\xff", b"-", b"0", b"1e999", b"\\ud800", b"NaN",
+    b"null", b"true", b"[DONE]", b'"choices":', b'"usage":', b'"index":', b'"error":', b'"delta":', b'"content":',
+    b'"finish_reason":',
 ]  # fmt: skip
 
 

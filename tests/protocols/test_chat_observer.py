@@ -65,7 +65,7 @@ def watch(*events: bytes, added: bool = False) -> ChatObserver:
         (b"event: error\n" + ERROR, Sight.ERROR),
         (chunk(error="busy"), Sight.ERROR),
         (chunk(choices=[], error={"code": 502}), Sight.ERROR),
-        (delta("error", content="") [:-4] + b',"error":{"code":502}}\n\n', Sight.ERROR),
+        (delta("error", content="")[:-3] + b',"error":{"code":502}}\n\n', Sight.ERROR),
         (chunk(error=None), Sight.PROGRESS),
         (chunk(error={}), Sight.PROGRESS),
         (b": c\n\n", Sight.COMMENT),
@@ -137,8 +137,8 @@ def report(prompt: object, completion: object, **more: object) -> dict[str, obje
                     usage=report(
                         100,
                         50,
-                        prompt_tokens_details={"cached_tokens": 60, "cache_write_tokens": 8, "audio_tokens": 3, "x": 1},
-                        completion_tokens_details={"reasoning_tokens": 40, "audio_tokens": 2, "accepted_prediction_tokens": 9},
+                        prompt_tokens_details={"cached_tokens": 60, "cache_write_tokens": 8, "audio_tokens": 3},
+                        completion_tokens_details={"reasoning_tokens": 40, "audio_tokens": 2, "other_tokens": 9},
                     )
                 )
             ],
@@ -153,18 +153,21 @@ def report(prompt: object, completion: object, **more: object) -> dict[str, obje
             ),
         ),
         # B024: odd spellings and odd types; what can be read is read.
-        ([b'data: {"usage":{"prompt_tokens":1.0E+2,"completion_tokens":3.0}}\n\n'], Usage(input_total=100, output_total=3)),
+        ([b'data: {"usage":{"prompt_tokens":1.0E+2,"completion_tokens":3.0}}\n\n'],
+         Usage(input_total=100, output_total=3)),
         ([chunk(usage=report("9", 3))], Usage(output_total=3)),
         ([chunk(usage=report(9, True))], Usage(input_total=9)),
         ([chunk(usage=report(9, 1.5))], Usage(input_total=9)),
-        ([chunk(usage=report(9, 3, prompt_tokens_details="x", completion_tokens_details=[]))], Usage(input_total=9, output_total=3)),
+        ([chunk(usage=report(9, 3, prompt_tokens_details="x", completion_tokens_details=[]))],
+         Usage(input_total=9, output_total=3)),
         ([chunk(usage=report(9, 3, prompt_tokens_details={"cached_tokens": "4", "audio_tokens": 1.0}))],
          Usage(input_total=9, output_total=3, audio_input=1)),
         ([chunk(usage="9")], Usage()),
         ([chunk(usage=[])], Usage()),
         ([b'data: {"x":"\\ud83d","usage":{"prompt_tokens":9}}\n\n'], Usage(input_total=9)),
         ([chunk(choices="x", usage=report(9, 3))], Usage(input_total=9, output_total=3)),
-        ([chunk(choices=[None, 5, {"index": None, "delta": "x"}], usage=report(9, 3))], Usage(input_total=9, output_total=3)),
+        ([chunk(choices=[None, 5, {"index": None, "delta": "x"}], usage=report(9, 3))],
+         Usage(input_total=9, output_total=3)),
     ],
 )  # fmt: skip
 def test_usage(events: list[bytes], usage: Usage) -> None:
@@ -193,7 +196,7 @@ def test_the_usage_that_we_asked_for() -> None:
     assert observer.observe(chunk(choices=[])) is Sight.PROGRESS
     assert observer.observe(chunk(choices=[], usage=None)) is Sight.PROGRESS
     assert observer.observe(chunk(choices=[{"index": 0, "delta": {}}], usage=report(1, 1))) is Sight.PREAMBLE
-    assert observer.observe(delta("stop")[:-4] + b',"usage":{"prompt_tokens":1}}\n\n') is not Sight.ADDED_USAGE
+    assert observer.observe(delta("stop")[:-3] + b',"usage":{"prompt_tokens":1}}\n\n') is not Sight.ADDED_USAGE
     assert observer.observe(USAGE) is Sight.ADDED_USAGE
     assert observer.observe(USAGE) is Sight.PROGRESS, "once"
     assert observer.usage == Usage(input_total=9, output_total=3)
@@ -322,8 +325,8 @@ def test_features() -> None:
     )
     features = observer.features
     assert features.events == 8
-    assert features.ascii_bytes == 3 + 2 + 1 + 4 + 1 + len("?x")
-    assert features.other_bytes == 3
+    assert features.ascii_bytes == 3 + 2 + 1 + 4 + 1 + 1
+    assert features.other_bytes == 3 + 3, "half a surrogate pair counts as the three bytes that it would take"
 
 
 def test_the_short_way_counts_as_the_long_way() -> None:
@@ -339,13 +342,17 @@ def test_the_short_way_counts_as_the_long_way() -> None:
 # ---- whole replies
 
 
+def whole(finish: str | None, **message: str) -> dict[str, object]:
+    return {"choices": [{"index": 0, "message": message, "finish_reason": finish}]}
+
+
 @pytest.mark.parametrize(
     ("body", "outcome"),
     [
-        ({"choices": [{"index": 0, "message": {"content": "Hi"}, "finish_reason": "stop"}]}, Outcome(End.COMPLETED, "stop")),
-        ({"choices": [{"index": 0, "message": {"refusal": "no"}, "finish_reason": "stop"}]}, Outcome(End.INCOMPLETE, "refusal")),
-        ({"choices": [{"index": 0, "message": {}, "finish_reason": "length"}]}, Outcome(End.INCOMPLETE, "length")),
-        ({"choices": [{"index": 0, "message": {}, "finish_reason": None}]}, Outcome(End.INCOMPLETE, "no_finish_reason")),
+        (whole("stop", content="Hi"), Outcome(End.COMPLETED, "stop")),
+        (whole("stop", refusal="no"), Outcome(End.INCOMPLETE, "refusal")),
+        (whole("length"), Outcome(End.INCOMPLETE, "length")),
+        (whole(None), Outcome(End.INCOMPLETE, "no_finish_reason")),
         ({"choices": []}, Outcome(End.COMPLETED, "")),
         ({}, Outcome(End.COMPLETED, "")),
         ([], Outcome(End.COMPLETED, "")),

@@ -164,25 +164,18 @@ def test_early_open() -> None:
 # ---- errors
 
 
-def begun(array: bool = False) -> GeminiObserver:
-    observer = GeminiObserver(array=array)
-    observer.begun = True
-    return observer
-
-
 @pytest.mark.parametrize("line_end", [b"\n", b"\r\n", None])
 def test_the_error_event(line_end: bytes | None) -> None:
-    event = API.interrupt(BROKEN, begun(), line_end)
+    event = API.interrupt(BROKEN, GeminiObserver(), line_end)
     assert event == (
         b'data: {"error":{"code":503,"message":"It broke off.","status":"UNAVAILABLE"}}' + 2 * (line_end or b"\r\n")
     )
-    assert API.interrupt(BROKEN, begun(array=True), line_end) == b""
+    assert API.interrupt(BROKEN, GeminiObserver(array=True), line_end) == b""
 
 
-@pytest.mark.parametrize("observer", [None, GeminiObserver()])
-def test_before_any_event_it_is_the_cause(observer: GeminiObserver | None) -> None:
+def test_before_any_event_it_is_the_cause() -> None:
     limited = Problem(Kind.UPSTREAM_RATE_LIMITED, "Wait.")
-    event = API.interrupt(limited, observer, None)
+    event = API.interrupt(limited, None, None)
     assert event == b'data: {"error":{"code":429,"message":"Wait.","status":"RESOURCE_EXHAUSTED"}}\r\n\r\n'
 
 

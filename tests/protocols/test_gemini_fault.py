@@ -42,7 +42,17 @@ def test_the_clients_fault_is_told_in_the_upstreams_words() -> None:
 
 @pytest.mark.parametrize(
     ("delay", "wait"),
-    [("37s", 37.0), ("1.5s", 1.5), ("0s", 0.0), ("-1s", None), ("infs", None), ("nans", None), ("x", None), (3, None)],
+    [
+        ("37s", 37.0),
+        ("1.5s", 1.5),
+        ("0s", 0.0),
+        ("-1s", None),
+        ("infs", None),
+        ("nans", None),
+        ("x", None),
+        ("xs", None),
+        (3, None),
+    ],
 )
 def test_retry_info(delay: object, wait: float | None) -> None:
     error = {"code": 429, "details": [{"reason": "X"}, 5, {"retryDelay": delay}]}

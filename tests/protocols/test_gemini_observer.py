@@ -66,9 +66,7 @@ def part(**members: object) -> dict[str, object]:
     ],
 )
 def test_sights(event: bytes, sight: Sight) -> None:
-    observer = GeminiObserver()
-    assert observer.observe(event) is sight
-    assert observer.begun is (sight in (Sight.PROGRESS, Sight.PREAMBLE))
+    assert GeminiObserver().observe(event) is sight
 
 
 def test_what_is_kept() -> None:
@@ -133,13 +131,13 @@ def test_ends(payloads: list[object], good: set[BodyEnd], reason: str, how: Body
 
 def test_one_of_two_candidates_is_not_all() -> None:
     first = {"candidates": [{"index": 0, "finishReason": "STOP"}, {"index": 1, "content": DATA}]}
-    observer = see(first, chunk(tokens=3))
-    assert not observer.finished
-    assert observer.finish_reasons == ("STOP", "")
-    assert observer.ended(BodyEnd.CUT).end is End.INTERRUPTED
-    see({"candidates": [{"index": 1, "finishReason": "MAX_TOKENS"}]}, observer=observer)
-    assert observer.finished
-    assert observer.ended(BodyEnd.CUT).reason == "MAX_TOKENS"
+    half = see(first, chunk(tokens=3))
+    assert half.finish_reasons == ("STOP", "")
+    assert not half.finished
+    assert half.ended(BodyEnd.CUT).end is End.INTERRUPTED
+    whole = see(first, chunk(tokens=3), {"candidates": [{"index": 1, "finishReason": "MAX_TOKENS"}]})
+    assert whole.finished
+    assert whole.ended(BodyEnd.CUT).reason == "MAX_TOKENS"
 
 
 def test_many_candidates_are_bounded() -> None:

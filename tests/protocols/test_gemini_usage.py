@@ -45,6 +45,6 @@ def test_a_newer_report_stands_and_what_it_leaves_out_stays() -> None:
     newer = Counts()
     newer.underlay(whole)
     assert newer == whole
-    newer = Counts(*range(11, 17), [], [ModalityCount()])
+    newer = Counts(11, 12, 13, 14, 15, 16, [], [ModalityCount()])
     newer.underlay(whole)
-    assert newer == Counts(*range(11, 17), [], [ModalityCount()])
+    assert newer == Counts(11, 12, 13, 14, 15, 16, [], [ModalityCount()])

@@ -38,3 +38,16 @@ def test_anthropics_list() -> None:
     )
     assert json.loads(form.many([])) == {"data": [], "first_id": None, "last_id": None, "has_more": False}
     assert form.protocols == {WireProtocol.MESSAGES}
+
+
+def test_googles_list() -> None:
+    form = list_form(Dialect.GEMINI)
+    made = json.loads(form.many(LINES))
+    assert list(made) == ["models"]
+    assert [(one["name"], one.get("outputTokenLimit")) for one in made["models"]] == [
+        ("models/a", 100),
+        ("models/b", None),
+    ]
+    assert "streamGenerateContent" in made["models"][0]["supportedGenerationMethods"]
+    assert json.loads(form.one(LINES[0])) == made["models"][0]
+    assert form.protocols == {WireProtocol.GEMINI}

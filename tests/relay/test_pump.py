@@ -211,11 +211,10 @@ def test_stall(stages: list[Stage]) -> None:
 def test_a_failed_attempt_and_the_next(stages: list[Stage]) -> None:
     stage = streaming(stages, (COMMENT + ERROR,))
     failure = stage.result
-    assert failure is not None and failure is stage.failure and stage.let_go
-    assert not stage.sink.started and stage.share.held == 0
+    assert (failure is not None, stage.let_go, stage.sink.started, stage.share.held) == (True, True, False, 0)
+    assert failure is stage.pump.failure
     stage.begin((data(),)).answered().run()
-    assert stage.failure is None
-    assert stage.sink.body == data()
+    assert stage.failure is None and stage.sink.body == data()
 
 
 def test_a_limit_that_passes_before_the_head(stages: list[Stage]) -> None:

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -13,8 +14,10 @@ import msgspec
 from tests.stand.stand import Stand
 from tests.stand.wire import KEY
 
-FOLDER = Path(__file__).parent / "node"
-INSTALLED = FOLDER / "node_modules" / ".package-lock.json"
+RUNNER = Path(__file__).parent / "node" / "run.mjs"
+PACKAGES = Path(sys.prefix) / "node-sdks"
+"""Where `make setup` puts what node/package.json asks for."""
+INSTALLED = PACKAGES / "node_modules" / ".package-lock.json"
 """What npm writes last."""
 
 
@@ -100,8 +103,8 @@ class Node:
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
-            [self._program, FOLDER / "run.mjs"],
-            env={"NODE_NO_PROXY": "127.0.0.1"},
+            [self._program, "--experimental-import-meta-resolve", RUNNER, PACKAGES],
+            env={},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

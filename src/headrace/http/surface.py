@@ -98,6 +98,11 @@ def find(method: str, path: str) -> Endpoint | Problem:
         return Problem(
             Kind.NOT_FOUND, f"There is nothing at {path[:200]}.{_likely(path)}", hint=_likely(path).strip() or None
         )
+    if method == "POST" and page.place is Place.MODEL:
+        verbs = ", ".join(VERBS)
+        return Problem(
+            Kind.NOT_FOUND, f"{path[:200]} asks nothing of a model. The path ends in `:` and one of {verbs}."
+        )
     return page if method in ("GET", "HEAD") else _not_allowed(method, path, "GET, HEAD")
 
 

@@ -119,8 +119,7 @@ class Gemini:
         if isinstance(observer, GeminiObserver):
             if observer.array:
                 return b""
-            if observer.begun:
-                error |= {"code": 503, "status": "UNAVAILABLE"}
+            error |= {"code": 503, "status": "UNAVAILABLE"}
         return b"data: " + msgspec.json.encode({"error": error}) + _blank_lines(line_end)
 
     def classify_fault(self, head: ReplyHead, body: bytes) -> Problem | None:
@@ -143,10 +142,8 @@ def _config(body: bytes) -> dict[str, Any] | Problem:
         return _NO_OBJECT
     except (msgspec.DecodeError, RecursionError):
         value = read_json(body)
-        if isinstance(value, Problem):
-            return value
         if not isinstance(value, dict):
-            return _NO_OBJECT
+            return value if isinstance(value, Problem) else _NO_OBJECT
         request = _Request(value.get("generationConfig"), value.get("generation_config"))
     config = request.generationConfig or request.generation_config
     return config if isinstance(config, dict) else {}

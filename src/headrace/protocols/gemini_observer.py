@@ -88,8 +88,8 @@ class GeminiObserver:
     """
 
     __slots__ = (
-        "_blocked", "_closed", "_counts", "_finishes", "_generates", "_problem", "_torn", "array", "begun", "features",
-        "saw_id", "served_model", "usage_is_final",
+        "_blocked", "_closed", "_counts", "_finishes", "_generates", "_problem", "_torn", "array", "features", "saw_id",
+        "served_model", "usage_is_final",
     )  # fmt: skip
 
     def __init__(self, array: bool = False, generates: bool = True) -> None:
@@ -98,8 +98,6 @@ class GeminiObserver:
         self.usage_is_final = False
         self.saw_id = False
         self.array = array
-        self.begun = False
-        """Whether anything came that is no heartbeat and no error."""
         self._generates = generates
         self._counts: Counts | None = None
         self._finishes: dict[int, str] = {}
@@ -227,7 +225,6 @@ class GeminiObserver:
         if chunk.error and not output:
             self._problem = problem_from_error(chunk.error)
             return Sight.ERROR
-        self.begun = True
         if chunk.model_version and not self.served_model:
             self.served_model = chunk.model_version[:MOST_WORD]
         if chunk.prompt_feedback is not None:

@@ -50,9 +50,7 @@ class Machine:
         self.state = State.WAITING
         self.outcome: Outcome | None = None
         self.step: Step | None = None
-        self.head_sent = False
-        self.early_open = False
-        self.plain = False
+        self.head_sent = self.early_open = self.plain = False
         self.clock = clock
         self.trace = trace
         self._limits = limits
@@ -99,9 +97,7 @@ class Machine:
             clock = self.clock
             if sight is Sight.PROGRESS and clock.tail_at == NEVER:
                 clock.progress_at = clock.out_at = now
-                trace = self.trace
-                trace.event(now, len(event))
-                trace.release(event)
+                self.trace.relay(now, event)
                 return event
             out: list[bytes] = []
             self._place(event, sight, now, out)
@@ -146,9 +142,8 @@ class Machine:
 
     def due(self) -> float:
         """When to look next if nothing more is seen, in the clock's seconds."""
-        if self._after_cr is not None:
-            return self._after_cr[0]
-        return self.clock.due(self.state is State.WAITING, self.head_sent)
+        closing = self._after_cr
+        return closing[0] if closing is not None else self.clock.due(self.state is State.WAITING, self.head_sent)
 
     def end(self, outcome: Outcome, now: float) -> None:
         """An ending from outside: the client left, a drain deadline, an operator, a fault of our own. The first one

@@ -6,8 +6,14 @@
 //
 // `url` is the gateway's origin. `events` are types, or "chunk" where an API has none. `usage` is tokens of input and
 // output. `final` is the status of what the SDK's helper gives as the whole answer. No SDK tries twice.
+//
+// Called as `node --experimental-import-meta-resolve run.mjs FOLDER`; FOLDER has the packages in its node_modules.
 
 import { createInterface } from "node:readline";
+import { pathToFileURL } from "node:url";
+
+const packages = pathToFileURL(`${process.argv[2]}/`);
+const load = (name) => import(import.meta.resolve(name, packages));
 
 // ---- what the caller is told
 
@@ -175,23 +181,23 @@ const legacy = {
 // ---- the SDKs: how a client is made, and what can be asked of it. Loaded when first used.
 
 const openai = (name) => async () => {
-  const { default: OpenAI } = await import(name);
+  const { default: OpenAI } = await load(name);
   const client = (url, apiKey) => new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0 });
   return { client, calls: { ...chat, ...responses } };
 };
 
 const anthropic = async () => {
-  const { default: Anthropic } = await import("@anthropic-ai/sdk");
+  const { default: Anthropic } = await load("@anthropic-ai/sdk");
   return { client: (baseURL, apiKey) => new Anthropic({ baseURL, apiKey, maxRetries: 0 }), calls: messages };
 };
 
 const genai = (name) => async () => {
-  const { GoogleGenAI } = await import(name);
+  const { GoogleGenAI } = await load(name);
   return { client: (baseUrl, apiKey) => new GoogleGenAI({ apiKey, httpOptions: { baseUrl } }), calls: gemini };
 };
 
 const generativeAi = async () => {
-  const { GoogleGenerativeAI } = await import("@google/generative-ai");
+  const { GoogleGenerativeAI } = await load("@google/generative-ai");
   const client = (baseUrl, key) => (model) => new GoogleGenerativeAI(key).getGenerativeModel({ model }, { baseUrl });
   return { client, calls: legacy };
 };

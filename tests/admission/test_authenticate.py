@@ -1,0 +1,128 @@
+"""Whose request it is: every place where a key may stand, and what happens when two do."""
+
+from dataclasses import replace
+
+import pytest
+
+from headrace.admission.authenticate import authenticate, credentials
+from headrace.model.headers import Headers
+from headrace.model.key import Key, KeyState, digest_key, key_digest
+from headrace.model.problem import Kind, Problem
+from headrace.model.request import RequestHead
+
+UNDER = digest_key(b"s" * 32)
+KEY = Key("dev", key_digest(UNDER, b"sk-1"))
+NOW = 1_764_000_000.0
+
+
+class Keys:
+    """A catalogue of one key; says what it was asked."""
+
+    def __init__(self, key: Key = KEY) -> None:
+        self.key = key
+        self.asked: list[bytes] = []
+
+    def find_key(self, digest: bytes) -> Key | None:
+        """By digest."""
+        self.asked.append(digest)
+        return self.key if digest == self.key.digest else None
+
+
+def head(headers: Headers, query: str = "") -> RequestHead:
+    return RequestHead("POST", "/v1/chat/completions", query, headers)
+
+
+X, G, B = (b"x-api-key", b"sk-1"), (b"x-goog-api-key", b"sk-1"), (b"authorization", b"Bearer sk-1")
+OTHER = [(b"x-api-key", b"sk-2"), (b"x-goog-api-key", b"sk-2"), (b"authorization", b"Bearer sk-2")]
+
+
+@pytest.mark.parametrize(
+    ("headers", "query"),
+    [
+        ([X], ""),
+        ([G], ""),
+        ([B], ""),
+        ([], "key=sk-1"),
+        ([], "alt=sse&key=sk-1&x=y"),
+        ([], "key=sk%2D1"),
+        ([X, G, B], "key=sk-1"),
+        ([B, X], ""),
+        ([X, X], ""),
+        ([(b"authorization", b"bearer  sk-1 ")], ""),
+        ([(b"authorization", b"BEARER sk-1")], ""),
+        ([(b"x-api-key", b" sk-1\t")], ""),
+        ([(b"authorization", b"Basic eDp5"), X], ""),
+        ([(b"authorization", b"Bearer "), X], ""),
+        ([(b"x-api-key", b""), B], ""),
+        ([B], "key="),
+        ([B], "monkey=sk-2&keys=sk-3"),
+        ([B, (b"cookie", b"key=sk-2"), (b"proxy-authorization", b"Bearer sk-2")], ""),
+    ],
+)
+def test_a_key_is_found(headers: Headers, query: str) -> None:
+    keys = Keys()
+    assert authenticate(head(headers, query), keys, UNDER, NOW) is KEY
+    assert keys.asked == [KEY.digest], "only the digest is looked up"
+
+
+@pytest.mark.parametrize("first", [X, G, B, None])
+@pytest.mark.parametrize("second", [*OTHER, None])
+def test_two_that_differ(first: tuple[bytes, bytes] | None, second: tuple[bytes, bytes] | None) -> None:
+    """401, whatever the order, and nobody is asked which one is right."""
+    query = "key=sk-1" if first is None else "key=sk-2" if second is None else ""
+    found = [one for one in (first, second) if one is not None]
+    if not found:
+        query = "key=sk-1&key=sk-2"
+    for headers in (found, found[::-1]):
+        keys = Keys()
+        problem = authenticate(head(headers, query), keys, UNDER, NOW)
+        assert isinstance(problem, Problem)
+        assert (problem.kind, problem.http_status, keys.asked) == (Kind.INVALID_API_KEY, 401, [])
+        assert "two different" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("headers", "query"),
+    [
+        ([], ""),
+        ([(b"authorization", b"Basic eDp5")], ""),
+        ([(b"authorization", b"Bearer")], ""),
+        ([(b"authorization", b"")], ""),
+        ([(b"x-api-key", b"  ")], "key="),
+        ([(b"cookie", b"sk-1"), (b"api-key", b"sk-1")], "token=sk-1"),
+    ],
+)
+def test_no_key(headers: Headers, query: str) -> None:
+    problem = authenticate(head(headers, query), Keys(), UNDER, NOW)
+    assert isinstance(problem, Problem) and (problem.kind, problem.http_status) == (Kind.MISSING_API_KEY, 401)
+
+
+@pytest.mark.parametrize("secret", [b"sk-2", b"sk-1x", b"SK-1", b"\xff\x00", KEY.digest, b"' OR 1=1 --"])
+def test_an_unknown_key(secret: bytes) -> None:
+    problem = authenticate(head([(b"x-api-key", secret)]), Keys(), UNDER, NOW)
+    assert isinstance(problem, Problem) and (problem.kind, problem.http_status) == (Kind.INVALID_API_KEY, 401)
+    assert secret.decode("latin-1") not in problem.message + problem.detail
+
+
+@pytest.mark.parametrize(
+    ("key", "kind", "status"),
+    [
+        (replace(KEY, state=KeyState.DISABLED), Kind.KEY_DISABLED, 403),
+        (replace(KEY, state=KeyState.DISABLED, expires=NOW - 1), Kind.KEY_DISABLED, 403),
+        (replace(KEY, expires=NOW), Kind.EXPIRED_API_KEY, 401),
+        (replace(KEY, expires=NOW - 0.001), Kind.EXPIRED_API_KEY, 401),
+    ],
+)
+def test_a_key_that_does_not_work(key: Key, kind: Kind, status: int) -> None:
+    problem = authenticate(head([X]), Keys(key), UNDER, NOW)
+    assert isinstance(problem, Problem) and (problem.kind, problem.http_status) == (kind, status)
+
+
+def test_a_key_that_works_for_a_while() -> None:
+    key = replace(KEY, expires=NOW + 0.001)
+    assert authenticate(head([X]), Keys(key), UNDER, NOW) is key
+
+
+def test_the_order_of_precedence() -> None:
+    headers = [B, (b"x-api-key", b"a"), (b"x-goog-api-key", b"b")]
+    assert credentials(head(headers, "key=q")) == [b"a", b"b", b"sk-1", b"q"]
