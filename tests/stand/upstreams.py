@@ -11,10 +11,10 @@ from headrace.simulator import Recorded, Simulator
 
 
 class Upstreams:
-    """So many simulators; iterate over them. `tls` makes them speak https."""
+    """So many simulators; iterate over them. `tls` makes them speak https, `host` is where."""
 
-    def __init__(self, count: int, tls: ssl.SSLContext | None = None) -> None:
-        self._all = [Simulator({"record": 10_000}, tls=tls) for _ in range(count)]
+    def __init__(self, count: int, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> None:
+        self._all = [Simulator({"record": 10_000}, host=host, tls=tls) for _ in range(count)]
         self._seen: list[Upstream] = []
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="upstreams", daemon=True)

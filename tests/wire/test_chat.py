@@ -58,7 +58,7 @@ def test_whole(stream: Recorded) -> None:
     assert_faithful(stream, relay(stream, [stream.data]))
 
 
-@pytest.mark.parametrize("stream", [*BY_NAME, *LARGE_BY_NAME])
+@pytest.mark.parametrize("stream", BY_NAME)
 def test_event_by_event(stream: Recorded) -> None:
     """One event in one read, as it mostly comes: each goes out in the call that brought it."""
     client = Client(PATIENT, added_usage=stream.added_usage).attempt()
