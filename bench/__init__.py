@@ -1,1 +1,1 @@
-"""Measurements of the cost contract (SPEC 15): `load/` runs processes beside nginx, `micro/` times single functions."""
+"""Measurements of the cost contract: `load/` runs processes beside nginx, `micro/` times single functions."""

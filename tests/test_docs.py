@@ -15,6 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from headrace.model.settings import StreamSettings
+from headrace.protocols.reference import page as error_page
+
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 
@@ -34,6 +37,7 @@ def pages() -> list[Path]:
     """All Markdown files, but for those in environments and caches."""
     places = [ROOT, *(ROOT / name for name in ("docs", "src", "tests", "bench"))]
     found = {path for place in places for path in (place.glob("*.md") if place == ROOT else place.rglob("*.md"))}
+    found = {path for path in found if "node_modules" not in path.parts}
     return sorted(found)
 
 
@@ -164,3 +168,24 @@ def anchors(page: Path) -> set[str]:
 # --------------------------------------------------------------------------------------------------- reference pages
 # A reference page is complete when everything of its kind that the code has appears in it, and nothing else does.
 # One test for each page, here, as the code of that kind comes: settings, metrics, error kinds, admin routes.
+
+
+def test_the_errors_page_is_the_table_of_the_code() -> None:
+    assert (ROOT / "docs/reference/errors.md").read_text(encoding="utf-8") == error_page(), (
+        "write it anew: python -m headrace.protocols.reference > docs/reference/errors.md"
+    )
+
+
+def test_the_performance_page_shows_figures() -> None:
+    text = (ROOT / "docs/reference/performance.md").read_text(encoding="utf-8")
+    assert re.search(r"^\| nginx +\| ", text, re.M), "write it anew: make bench ARGS=--write-docs"
+
+
+@pytest.mark.parametrize("name", ["chat", "responses", "messages", "gemini"])
+def test_a_contract_page_names_the_defaults(name: str) -> None:
+    """The limits that a client of this protocol meets, with the values that the code has."""
+    text = (ROOT / "docs/reference" / f"{name}.md").read_text(encoding="utf-8")
+    limits = StreamSettings()
+    assert f"`keepalive` ({limits.keepalive:g} s)" in text
+    assert f"`end_grace` ({limits.end_grace:g} s)" in text or name == "gemini"
+    assert f": {limits.keepalive_comment}" in text or name == "gemini"

@@ -21,6 +21,8 @@ REGISTRY = re.compile(
 )
 DOWNLOAD = re.compile(r"https?://[^\s\"'<>)]+[.](?:whl|tar[.]gz|tgz|tar[.]bz2|tar[.]xz|zip|crate)\b", re.IGNORECASE)
 MACHINE_PATH = re.compile(r"(?<![\w.~$}*-])/(?:root|work|home/[\w.-]+|Users/[\w.-]+)(?![\w.-])")
+UNPUBLISHED = re.compile(r"\b(?:SPEC|PROTOCOLS|FAULTS|DESIGN)(?:[.]md| [A-J]?[0-9][.0-9]*| [A-J](?:[.][0-9])?)\b")
+"""Documents that readers of the repository do not have: what they need of them stands in docs/."""
 FOREIGN_LOCKS = {"uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock"}
 
 PIN = re.compile(r"(?P<name>[A-Za-z0-9._-]+)(?:\[[^]]*])?==(?P<version>[^\s;\\]+)")
@@ -65,6 +67,10 @@ def test_nothing_points_to_a_download(files: list[Path]) -> None:
 
 def test_no_path_of_one_machine(files: list[Path]) -> None:
     assert not matches(files, MACHINE_PATH)
+
+
+def test_nothing_refers_to_unpublished_documents(files: list[Path]) -> None:
+    assert not [found for found in matches(files, UNPUBLISHED) if not found.startswith("tests/test_repository.py")]
 
 
 def test_no_lock_of_another_tool(files: list[Path]) -> None:

@@ -115,7 +115,7 @@ def _times(pairs: list[tuple[Round, list[Round]]], read: Callable[[Round], Sprea
 
 
 def verdicts_from(outcome: Outcome) -> list[Verdict]:
-    """What SPEC 15 demands of Headrace in this part; none where nginx or Headrace did not run."""
+    """What the cost contract demands of Headrace in this part; none where nginx or Headrace did not run."""
     found = {figures.gateway: figures for figures in figures_from(outcome)}
     part, figures = outcome.part.name, found.get(_CONTRACT)
     if figures is None or REFERENCE not in found:

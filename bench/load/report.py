@@ -34,7 +34,7 @@ def line_from_round(part: Part, turn: Round) -> str:
     if turn.foreign_cores > DISTURBED_CORES:
         words.append("DISTURBED")
     if result.faults:
-        words.append(f"FAULTS {result.faults}")
+        words.append(f"faults {result.faults}")
     lines = ["  ".join(words)]
     lines += [f"{'':20}{us:6.2f} us/{part.unit}  other process {name}" for name, us in turn.others_us.items()]
     return "\n".join(lines)

@@ -224,7 +224,7 @@ def test_the_clients_connection_is_kept(front: Front, behind: Stand) -> None:
             client.send(request(chat(model)))
             client.head()
             assert texts(client.rest().body) == TEXT
-    assert len(behind.entries(model)) == 3
+    until(lambda: len(behind.entries(model)) == 3, "the third entry")
 
 
 def test_connections_to_the_gateway_are_kept_where_the_page_says_so(front: Front, behind: Stand) -> None:

@@ -88,7 +88,7 @@ def test_odd_members_are_the_upstreams_to_judge(members: str, expected: tuple[bo
 
 
 def test_the_last_of_two_models_counts() -> None:
-    """FAULTS B107: what routing uses is what the upstream will use."""
+    """case B107: what routing uses is what the upstream will use."""
     assert call(b'{"model":"a","model":"b"}').model == "b"
 
 
@@ -146,7 +146,7 @@ BAD: list[tuple[bytes, str | None]] = [
 
 @pytest.mark.parametrize(("body", "param"), BAD)
 def test_bad_bodies(body: bytes, param: str | None) -> None:
-    """FAULTS B107: 400 with the dialect's error, never 500; the message says what to do."""
+    """case B107: 400 with the dialect's error, never 500; the message says what to do."""
     problem = inspect(body)
     assert isinstance(problem, Problem)
     assert (problem.kind, problem.http_status, problem.param) == (Kind.BAD_REQUEST, 400, param)
@@ -238,7 +238,7 @@ def test_nothing_is_changed_without_need() -> None:
     ],
 )
 def test_usage_is_asked_for(body: bytes, after: bytes) -> None:
-    """FAULTS B019: every form of stream_options; no other byte moves."""
+    """case B019: every form of stream_options; no other byte moves."""
     assert sent(body) == (after, True)
 
 

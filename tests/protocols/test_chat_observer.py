@@ -1,4 +1,4 @@
-"""What Chat Completions say of usage, output and end, event by event (PROTOCOLS A.2 to A.6)."""
+"""What Chat Completions say of usage, output and end, event by event."""
 
 import json
 
@@ -82,7 +82,7 @@ def watch(*events: bytes, added: bool = False) -> ChatObserver:
     ],
 )  # fmt: skip
 def test_what_an_event_is(event: bytes, sight: Sight) -> None:
-    """FAULTS B007, B013, B022; SPEC 1: heartbeats are exactly these."""
+    """cases B007, B013, B022: heartbeats are exactly these."""
     assert ChatObserver(False).observe(event) is sight
     crlf = event.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
     assert ChatObserver(False).observe(crlf) is sight
@@ -245,14 +245,14 @@ def test_broken_off(events: list[bytes], how: BodyEnd) -> None:
 
 @pytest.mark.parametrize("after", [[], [DONE], [FINISH, DONE], [USAGE]])
 def test_an_error_stays_an_error(after: list[bytes]) -> None:
-    """PROTOCOLS A.4: OpenAI has been seen to send [DONE] behind it."""
+    """OpenAI has been seen to send [DONE] behind it."""
     outcome = watch(data(), ERROR, *after).ended(BodyEnd.FRAMED)
     assert (outcome.end, outcome.reason) == (End.FAILED, "upstream_error")
     assert outcome.problem is not None and outcome.problem.http_status == 503
 
 
 def test_an_error_beside_content_is_none() -> None:
-    """FAULTS B046 U4."""
+    """case B046 U4."""
     events = [
         chunk(choices=[{"index": 0, "delta": {"content": "A"}, "finish_reason": None}], error=None),
         chunk(choices=[{"index": 0, "delta": {"content": "B"}, "finish_reason": None}], error={"code": 0}),

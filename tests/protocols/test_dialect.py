@@ -34,7 +34,7 @@ PROBLEM = Problem(Kind.OVERLOADED, "Try later.")
     ],
 )
 def test_retry_after(wait: float | None, headers: Headers) -> None:
-    """PROTOCOLS E.3: at most 60 s, or Anthropic's SDKs hang and OpenAI's give up."""
+    """at most 60 s, or Anthropic's SDKs hang and OpenAI's give up."""
     assert retry_headers(replace(PROBLEM, retry_after_s=wait)) == headers
 
 

@@ -295,7 +295,7 @@ def test_without_a_terminal_event_it_is_interrupted(how: BodyEnd) -> None:
     ],
 )
 def test_error_events(value: dict[str, object], kind: Kind, status: int, reason: str) -> None:
-    """Flat, nested, and what their codes map to (PROTOCOLS J)."""
+    """Flat, nested, and what their codes map to."""
     observer = ResponsesObserver()
     assert observer.observe(event("error", sequence_number=0, **value)) is Sight.ERROR
     problem = observer.problem

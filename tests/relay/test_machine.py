@@ -193,7 +193,7 @@ def test_first_event_limit_runs_from_the_upload() -> None:
 
 
 def test_first_event_limit_of_each_attempt() -> None:
-    """FAULTS B069: `first_event` bounds until the attempt's first event, `stall` only after it."""
+    """case B069: `first_event` bounds until the attempt's first event, `stall` only after it."""
     client = Client(limits(first_event=3.0, stall=1.0, stall_with_pings=1.0)).attempt()
     assert client.tick(2.9).heard == []
     client.feed(data("A"), 2.95)
@@ -243,7 +243,7 @@ def test_stall_without_heartbeats() -> None:
 
 
 def test_stall_with_heartbeats() -> None:
-    """FAULTS B066: they put it off, but not for ever."""
+    """case B066: they put it off, but not for ever."""
     client = stalling()
     client.heard.clear()
     for now in range(10, 290, 10):
@@ -279,7 +279,7 @@ def test_bytes_of_an_unfinished_event_are_a_heartbeat() -> None:
     ],
 )
 def test_every_event_is_progress(event: bytes) -> None:
-    """FAULTS B067: not only text."""
+    """case B067: not only text."""
     client = stalling().feed(event, 100.0)
     assert client.tick(219.0).machine.outcome is None
     assert client.tick(220.0).outcome.end is End.STALLED
@@ -378,7 +378,7 @@ def test_a_choice_that_begins_ends_the_tail() -> None:
 
 
 def test_output_behind_a_finish_reason_is_not_cut_off() -> None:
-    """A finish_reason in every chunk, or too early (FAULTS B041): the tail begins anew with each output."""
+    """A finish_reason in every chunk, or too early (case B041): the tail begins anew with each output."""
     client = Client().attempt()
     for number in range(10):
         client.feed(data("x", "stop" if number % 2 else None), number * 9.0).tick(number * 9.0 + 8.9)
@@ -437,7 +437,7 @@ def test_keepalive_forms() -> None:
     go = Client(limits(keepalive=1.0), headers=((b"x-stainless-lang", b"go"),)).attempt().feed(data()).tick(1.0)
     assert go.inserted == [b": ka\n"]
     ids = quiet().feed(b"id: 7\n" + data(), 0.0).tick(10.0)
-    assert ids.inserted == [b": ka\n"], "FAULTS B010"
+    assert ids.inserted == [b": ka\n"], "case B010"
     before = quiet(early_open=5.0).tick(5.0)
     assert before.inserted == [KEEPALIVE]
 
@@ -460,7 +460,7 @@ def test_a_protocol_without_an_error_event() -> None:
 
 
 def test_no_insertion_between_cr_and_lf() -> None:
-    """FAULTS B005: CRLFCRLF as `\\r`, silence, `\\n\\r`, silence, `\\n`."""
+    """case B005: CRLFCRLF as `\\r`, silence, `\\n\\r`, silence, `\\n`."""
     client = quiet().feed(data("A")[:-2] + b"\r\n\r\n", 0.0)
     event = data("B")[:-2]
     client.heard.clear()
@@ -652,7 +652,7 @@ def test_preamble_is_held_until_output() -> None:
 
 
 def test_preamble_is_forgotten_on_failover() -> None:
-    """FAULTS B054: the client sees exactly one beginning."""
+    """case B054: the client sees exactly one beginning."""
     client = preambling().feed(ROLE).feed(ERROR)
     assert client.heard == [("failed", b"upstream_error")]
     client.attempt(1.0).feed(ROLE).feed(data())

@@ -116,7 +116,7 @@ def test_the_next_attempt_begins_anew() -> None:
 
 
 def test_reply_bounds_the_first_byte_of_each_attempt() -> None:
-    """SPEC 5.8: it is not tried again, the work may be done."""
+    """It is not tried again, the work may be done."""
     talk = Talk().begin(100.0)
     assert talk.machine.due() == 700.0
     talk.answered(650.0)

@@ -114,7 +114,7 @@ def test_removed(loop: Loop, wheel: Wheel) -> None:
 
 
 def test_what_was_removed_or_moved_is_let_go(loop: Loop, wheel: Wheel) -> None:
-    """FAULTS B071: a limit of an hour does not keep a finished exchange for an hour."""
+    """case B071: a limit of an hour does not keep a finished exchange for an hour."""
     log: list[tuple[str, float]] = []
     wheel.add(Ticker("other", log), 9000.0)
     ticker = Ticker("a", log)

@@ -1,4 +1,4 @@
-"""google-genai 3.6.1 through the gateway, sync and async: what its users get to see (PROTOCOLS D.4, D.5)."""
+"""google-genai 3.6.1 through the gateway, sync and async: what its users get to see."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -266,7 +266,7 @@ def test_a_blocked_prompt(stand: Stand, call: Call) -> None:
 
 @both
 def test_continuation_is_the_sdks(stand: Stand, call: Call) -> None:
-    """PROTOCOLS D.2: after an end without a finishReason and with a token the SDK asks on by itself; nothing is put
+    """after an end without a finishReason and with a token the SDK asks on by itself; nothing is put
     in between, and each hop has its own entry."""
     first = chunk("A", tokens=1)
     token = first.replace('"index": 0', '"index": 0, "continuationToken": "dG9rZW4="')

@@ -1,4 +1,4 @@
-"""The official SDKs for Node through the gateway: text, usage, end and thrown errors (PROTOCOLS A.5, B.4, C.3, D.4).
+"""The official SDKs for Node through the gateway: text, usage, end and thrown errors.
 
 openai 7 and 6, @anthropic-ai/sdk 1, @google/genai 3 and 2, and the deprecated @google/generative-ai.
 """
@@ -324,7 +324,7 @@ def test_errors(stand: Stand, node: Node, call: Call, fields: Fields, status: in
 
 
 def test_no_keepalive_reaches_the_legacy_client(stand: Stand, node: Node) -> None:
-    """PROTOCOLS D.4: its parser fails on a blank line. Nor has it an early head."""
+    """its parser fails on a blank line. Nor has it an early head."""
     model = stand.model("early-one", {**GOOD, "first_delay": 0.3, "gap": 0.2})
     told = node.ask(stand, LEGACY, model, BRISK)
     assert told.error is None

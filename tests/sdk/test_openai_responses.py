@@ -1,4 +1,4 @@
-"""openai-python against the gateway: responses, over each of its ways to ask for one (PROTOCOLS B.4)."""
+"""openai-python against the gateway: responses, over each of its ways to ask for one."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -48,7 +48,7 @@ DELTA = event("message_delta", delta={"stop_reason": "end_turn", "stop_sequence"
 STOP = event("message_stop")
 PING = 'event: ping\ndata: {"type": "ping"}\n\n'
 ANTH = [START, BLOCK, text("A"), text("北"), text("C"), STOP_BLOCK, DELTA, STOP]
-"""The reference stream of FAULTS.md. Its text is A北C."""
+"""The reference stream of the numbered cases. Its text is A北C."""
 
 
 def message(model: str, *, stream: bool = True, **members: object) -> dict[str, object]:

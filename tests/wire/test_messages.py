@@ -105,7 +105,7 @@ def expectation(stream: Recorded, offset: int, framed: bool) -> tuple[bytes, Sto
 
 @pytest.mark.parametrize(("stream", "how"), ENDS)
 def test_ended_at_every_offset(stream: Recorded, how: BodyEnd) -> None:
-    """Cut, or ended by the framing, at every offset: good behind message_stop, else exactly the bytes of SPEC 10."""
+    """Cut, or ended by the framing, at every offset: good behind message_stop, else exactly the documented bytes."""
     for offset in range(len(stream.data) + 1):
         client = relay(stream, [stream.data[:offset]] if offset else [], how)
         delivered, story, repaired = expectation(stream, offset, how is BodyEnd.FRAMED)

@@ -3,7 +3,7 @@
 | response | framing | says `Connection: close` |
 | --- | --- | --- |
 | length known | Content-Length | if the connection will close |
-| length None, HTTP/1.1 | chunked | never: clients take a cut for an end where it stands (FAULTS B086) |
+| length None, HTTP/1.1 | chunked | never: clients take a cut for an end where it stands (case B086) |
 | length None, HTTP/1.0 | the connection's end | never |
 | to HEAD, or 204, 304 | no body; what is written is hashed and dropped | if the connection will close |
 

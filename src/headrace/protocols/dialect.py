@@ -51,7 +51,7 @@ GEMINI_NAMES = {
     501: "UNIMPLEMENTED",
     504: "DEADLINE_EXCEEDED",
 }
-"""Names of google.rpc.Code by the status that each stands for (PROTOCOLS D.5, E.1); else by the status's class."""
+"""Names of google.rpc.Code by the status that each stands for; else by the status's class."""
 
 
 def refuse(dialect: Dialect, problem: Problem, request_id: str) -> Reply:

@@ -2,7 +2,7 @@
 
     chunk (candidates and parts, perhaps a finishReason, perhaps usage)*  →  end of the body
 
-Wire facts (PROTOCOLS D.2 to D.5, google-genai 3.6.1): a stream has no terminal event, so that STOP in every chunk ends
+Wire facts (google-genai 3.6.1): a stream has no terminal event, so that STOP in every chunk ends
 nothing. finishReason may never come, since proto3 leaves out what is not set. CONTINUATION ends a hop, not the answer.
 A blocked prompt has a blockReason and no candidates, and that is a normal end. An array ends with its bracket.
 """

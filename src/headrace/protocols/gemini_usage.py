@@ -1,6 +1,6 @@
 """Gemini's token counts, and the one place that makes them the gateway's.
 
-Wire facts (PROTOCOLS D.3, google-genai 3.6.1 types.py): every chunk may carry a running total, so a later one replaces
+Wire facts (google-genai 3.6.1 types.py): every chunk may carry a running total, so a later one replaces
 an earlier one, field by field; `promptTokenCount` includes `cachedContentTokenCount`; `candidatesTokenCount` holds no
 thoughts; tokens of tool results come on top of the prompt. A count of zero is left out by the server.
 """

@@ -3,7 +3,7 @@
     message_start → (content_block_start → content_block_delta* → content_block_stop)* → message_delta+ → message_stop
     `ping` and `error` anywhere; unknown events are relayed and nothing of them is read
 
-Wire facts (PROTOCOLS C.2 to C.4, anthropic-python 2.14.0 `_streaming.py`): SDKs go by the `event:` line and skip what
+Wire facts (anthropic-python 2.14.0 `_streaming.py`): SDKs go by the `event:` line and skip what
 has none, an error too. Here the line decides, and `data.type` where there is no line or its name is unknown. Usage in
 message_start is provisional; each message_delta holds running totals. An end without message_stop is a broken stream.
 """

@@ -1,6 +1,6 @@
 """Reads Responses: one stream event by event, or one whole object.
 
-Wire facts (OpenAI's published types, PROTOCOLS B.2 to B.4): an event's `type` says what it is, with or without an
+Wire facts (OpenAI's published types): an event's `type` says what it is, with or without an
 `event:` line. Usage stands in `response.usage` of the events about the response as a whole, null before the last. The
 stream's own end is `response.completed`, `response.incomplete` or `response.failed`; `error` (flat or nested) is a
 failure too. Events of types that are not known here are progress and nothing else.

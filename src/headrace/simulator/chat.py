@@ -1,4 +1,4 @@
-"""OpenAI Chat Completions: reads a request, and spells an answer as chunks or as one object (PROTOCOLS A.1-A.4).
+"""OpenAI Chat Completions: reads a request, and spells an answer as chunks or as one object.
 
 Order on the wire: role chunks, deltas (choices take turns), a finish chunk per choice, usage chunk, `[DONE]`.
 """
@@ -91,7 +91,7 @@ def done_event(payload: str, tokens: int) -> Event:
 
 
 def error_event(status: int, spec: ErrorSpec, tokens: int, position: int) -> Event:
-    """OpenAI's error in a stream: a data line without event line (PROTOCOLS A.6)."""
+    """OpenAI's error in a stream: a data line without event line."""
     return data_event(error_json(status, spec), tokens)
 
 

@@ -1,4 +1,4 @@
-"""OpenAI's error objects, as its API spells them (PROTOCOLS E.1; openai-python 3.57.0 for which statuses it raises)."""
+"""OpenAI's error objects, as its API spells them (openai-python 3.57.0 for which statuses it raises)."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Gemini: reads a request, and spells an answer as events, as one array or as one object (PROTOCOLS D).
+"""Gemini: reads a request, and spells an answer as events, as one array or as one object.
 
 The path names the model and what is asked. Order on the wire: thoughts, text, function calls (each whole), candidates
 in turn; the last chunk of a candidate has its finishReason; a running total of usage in every chunk. Events end in

@@ -1,4 +1,4 @@
-"""Anthropic Messages: reads a request, and spells an answer as events or as one object (PROTOCOLS C.2, C.4).
+"""Anthropic Messages: reads a request, and spells an answer as events or as one object.
 
 Order on the wire: message_start, blocks one after the other (thinking, text, tool_use), message_delta, message_stop.
 An answer has one choice. What a script calls a prompt includes what was cached, as elsewhere.
@@ -123,7 +123,7 @@ def error_body(status: int, spec: ErrorSpec) -> bytes:
 
 
 def error_event(status: int, spec: ErrorSpec, tokens: int, position: int) -> Event:
-    """`event: error` (PROTOCOLS C.6)."""
+    """`event: error`."""
     return data_event(msgspec.json.encode(_error(status, spec)), tokens, b"error")
 
 

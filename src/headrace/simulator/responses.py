@@ -1,4 +1,4 @@
-"""OpenAI Responses: reads a request, and spells an answer as events or as one object (PROTOCOLS B.2, B.3).
+"""OpenAI Responses: reads a request, and spells an answer as events or as one object.
 
 Order on the wire: created, in_progress; for each item output_item.added, its parts (part added, deltas, done, part
 done), output_item.done; then completed, incomplete or failed. Every event is named and numbered. There is one answer:

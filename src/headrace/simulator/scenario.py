@@ -24,7 +24,7 @@ class SplitBy(StrEnum):
 
 
 class UsageStyle(StrEnum):
-    """Where the usage object stands in a stream (PROTOCOLS A.3, FAULTS B028, B029)."""
+    """Where the usage object stands in a stream (cases B028, B029)."""
 
     ASKED = "asked"  # as OpenAI: a last chunk, only if stream_options.include_usage is true; null in the others then
     FINAL = "final"  # a last chunk with choices [], asked or not

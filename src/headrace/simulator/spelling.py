@@ -1,4 +1,4 @@
-"""Spells events as server-sent events: field lines, line ends, the space after the colon (PROTOCOLS G.1)."""
+"""Spells events as server-sent events: field lines, line ends, the space after the colon."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Which addresses no channel may ever lead to: link-local ones and the metadata services of clouds (SPEC 14)."""
+"""Which addresses no channel may ever lead to: link-local ones and the metadata services of clouds."""
 
 import ipaddress
 

@@ -1,4 +1,4 @@
-"""What a reply means for its exchange: relay it, relay it as the client's fault, or try the next candidate (SPEC 7).
+"""What a reply means for its exchange: relay it, relay it as the client's fault, or try the next candidate.
 
     2xx of the asked kind ──────────────────────────────────────────▶ RELAY
     400, 404, 409, 413, 422 and other 4xx ──────────────────────────▶ RELAY_FAULT; about a model or our key: TRY_NEXT
@@ -18,7 +18,7 @@ from headrace.upstream.fault import Fault, fault_from_body
 from headrace.upstream.recovery import retry_after_s
 
 MOST_RETRY_AFTER_S = 60.0
-"""Anthropic's SDKs wait out any Retry-After, OpenAI's give up above it (PROTOCOLS E.3)."""
+"""Anthropic's SDKs wait out any Retry-After, OpenAI's give up above it."""
 
 _EVENT_STREAM = "text/event-stream"
 _TIMED_OUT = frozenset((408, 504, 524))
@@ -234,7 +234,7 @@ _STATUS_BY_WORD = {
     "invalid_prompt": 400,
     "not_found_error": 404,
 }
-"""The words of PROTOCOLS C.6, D.5 and E.1 whose HTTP status is known."""
+"""The words of published error objects whose HTTP status is known."""
 
 
 def _is_json(media: str) -> bool:

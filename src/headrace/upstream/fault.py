@@ -26,7 +26,7 @@ class Fault:
 
     @property
     def names_model(self) -> bool:
-        """Whether a 404 is about the model and not about some other object (SPEC 7)."""
+        """Whether a 404 is about the model and not about some other object."""
         if "model_not_found" in self.words:
             return True
         if "not_found_error" in self.words:
@@ -35,7 +35,7 @@ class Fault:
 
     @property
     def names_bad_key(self) -> bool:
-        """Whether it says that the key is invalid; Gemini does so with a 400 (PROTOCOLS D.5)."""
+        """Whether it says that the key is invalid; Gemini does so with a 400."""
         return "api_key_invalid" in self.words
 
     @property
@@ -86,7 +86,7 @@ def fault_from_value(value: object) -> Fault | None:
     named += [each.get("reason") for each in details]
     extra = error.get("details")
     if isinstance(extra, dict):
-        named.append(extra.get("error_code"))  # Anthropic (PROTOCOLS C.6)
+        named.append(extra.get("error_code"))  # Anthropic
     words = tuple(word.lower() for word in named if isinstance(word, str))
     delay = next((wait for each in details if (wait := _delay(each.get("retryDelay"))) is not None), None)
     return Fault(words, _status(named), str(error.get("message") or ""), delay)

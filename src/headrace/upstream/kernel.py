@@ -1,6 +1,6 @@
 """What the kernel knows of a TCP connection: whether it stands, and how much the peer has acknowledged.
 
-The replay rule (SPEC 7) rests on `tcpi_bytes_acked`: a peer's FIN is processed with the acknowledgement it carries, so
+The replay rule rests on `tcpi_bytes_acked`: a peer's FIN is processed with the acknowledgement it carries, so
 after an EOF an unchanged count proves that no byte of the request had reached the peer's kernel before it closed.
 A RST proves nothing: its acknowledgement is thrown away with it (Linux, `tcp_validate_incoming`).
 """

@@ -19,7 +19,7 @@ _RESETS = (
     ("anthropic-ratelimit-tokens-remaining", "anthropic-ratelimit-tokens-reset"),
     ("anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-requests-reset"),
 )
-"""(what is left, when it is full again) by provider, the likelier limit first (PROTOCOLS C.1, E.4)."""
+"""(what is left, when it is full again) by provider, the likelier limit first."""
 
 
 def retry_after_s(head: ReplyHead, now: float) -> float | None:

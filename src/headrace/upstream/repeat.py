@@ -1,4 +1,4 @@
-"""Pure: whether the last candidate may be asked once more when no other is left, and after which pause (SPEC 7)."""
+"""Pure: whether the last candidate may be asked once more when no other is left, and after which pause."""
 
 from headrace.model.problem import Kind, Problem
 
