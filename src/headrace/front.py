@@ -11,6 +11,7 @@ from headrace.http.cors import is_preflight, preflight, reply_headers
 from headrace.http.rules import id_headers
 from headrace.http.surface import Endpoint, Place, dialect_of, find
 from headrace.journal.ids import Ids
+from headrace.model.headers import Headers
 from headrace.model.key import Key, digest_key
 from headrace.model.outcome import Outcome
 from headrace.model.ports import ClientRequest
@@ -58,7 +59,7 @@ class Front:
         """Begin to answer one request (model.ports.Handler)."""
         head = request.head
         if is_preflight(head):
-            self._answer(request, preflight(head, self._origins))
+            self._send(request, preflight(head, self._origins), id_headers(self._ids.new()))
             return
         endpoint = find(head.method, head.path)
         if isinstance(endpoint, Problem):
@@ -141,8 +142,11 @@ class Front:
         self._answer(request, refuse(dialect_of(request.head), problem, id), id)
 
     def _answer(self, request: ClientRequest, reply: Reply, id: str = "") -> None:
-        sink = request.sink
         marks = id_headers(id or self._ids.new()) + reply_headers(request.head, self._origins)
+        self._send(request, reply, marks)
+
+    def _send(self, request: ClientRequest, reply: Reply, marks: Headers) -> None:
+        sink = request.sink
         sink.start(reply.status, reply.headers + marks, len(reply.body))
         sink.insert(reply.body)
         sink.finish()

@@ -22,3 +22,8 @@ def test_an_address_in_use_says_what_to_do() -> None:
 def test_another_error_is_told_as_the_system_says_it() -> None:
     assert cannot_listen("a:1", OSError(13, "Permission denied"), "x") == "cannot listen on a:1: Permission denied"
     assert cannot_listen("a:1", OSError("odd"), "x") == "cannot listen on a:1: odd"
+
+
+def test_an_address_that_speaks_tls() -> None:
+    assert shown_address(Address("::1", 8443), tls=True) == "https://[::1]:8443"
+    assert shown_address(Address(path="/s"), tls=True) == "unix:/s"

@@ -88,3 +88,10 @@ def test_a_key_narrows() -> None:
     assert len(reply_headers(request, ORIGINS, ("https://app.example:3000",))) == 3
     assert reply_headers(request, ORIGINS, ("http://localhost:5173",)) == [(b"vary", b"origin")]
     assert len(reply_headers(request, ("*",), ("*",))) == 3
+
+
+def test_no_field_is_said_twice() -> None:
+    """Browsers refuse a reply that names two origins."""
+    for headers in (preflight(asked(APP), ORIGINS).headers, reply_headers(head("POST", (b"origin", APP)), ORIGINS)):
+        names = [name for name, _ in headers]
+        assert len(names) == len(set(names))

@@ -20,9 +20,6 @@ NARROWED = "sk-hr-narrowed-0123456789abcdef"
 ELSEWHERE = "sk-hr-elsewhere-0123456789abcdef"
 WORDS = ["one ", "two ", "three ", "four ", "五"]
 both = pytest.mark.parametrize("protocol", ["chat", "responses"])
-permitted = pytest.mark.xfail(
-    reason="front answers a preflight with two Access-Control-Allow-Origin; browsers take one"
-)
 WATCH = """() => {
     window.steps = [];
     const answer = document.getElementById("answer");
@@ -87,7 +84,6 @@ def ended(page: Page) -> tuple[str, str, str]:
     return tuple(page.locator(f"#{name}").inner_text() for name in ("answer", "error", "status"))  # type: ignore[return-value]
 
 
-@permitted
 @both
 def test_an_answer_grows_as_it_comes(page: Page, site: Site, protocol: str) -> None:
     """Preflight, head, keepalives in between, and the gateway's id, from another origin."""
@@ -103,7 +99,6 @@ def test_an_answer_grows_as_it_comes(page: Page, site: Site, protocol: str) -> N
     assert all(later.startswith(earlier) and later != earlier for earlier, later in pairwise(steps))
 
 
-@permitted
 @both
 @pytest.mark.parametrize("how", ["rst", "clean"])
 def test_a_cut_is_an_error(page: Page, site: Site, protocol: str, how: str) -> None:
@@ -116,7 +111,6 @@ def test_a_cut_is_an_error(page: Page, site: Site, protocol: str, how: str) -> N
     assert (entry.end, status) == ("interrupted", f"Request {entry.id}")
 
 
-@permitted
 @both
 def test_a_failure_behind_an_early_head_is_an_error(page: Page, site: Site, protocol: str) -> None:
     model = site.stand.model("early-one", {"status": 503, "head_delay": 0.35})
@@ -127,7 +121,6 @@ def test_a_failure_behind_an_early_head_is_an_error(page: Page, site: Site, prot
     assert site.stand.entry(model).early_open
 
 
-@permitted
 def test_stopping_closes_the_upstream(page: Page, site: Site) -> None:
     """Case B058."""
     model = site.stand.model("one", {"text": "word ", "repeat": 2000, "gap": 0.02})
@@ -151,7 +144,6 @@ def test_an_origin_that_is_not_listed_is_refused(page: Page, site: Site) -> None
     assert not site.stand.calls(model)
 
 
-@permitted
 def test_a_key_of_other_origins_shows_nothing(page: Page, site: Site) -> None:
     """A preflight has no key, so the request itself is sent."""
     model = site.stand.model("one", {"text": WORDS})
@@ -162,7 +154,6 @@ def test_a_key_of_other_origins_shows_nothing(page: Page, site: Site) -> None:
     assert site.stand.calls(model)
 
 
-@permitted
 def test_a_narrowed_key_does_what_it_may(page: Page, site: Site) -> None:
     model = site.stand.model("one", {"text": WORDS})
     ask(page, site, model, key=NARROWED)
@@ -173,7 +164,6 @@ def test_a_narrowed_key_does_what_it_may(page: Page, site: Site) -> None:
     assert status.startswith("Request hr_")
 
 
-@permitted
 def test_a_key_that_is_not_known_is_said_to_be(page: Page, site: Site) -> None:
     ask(page, site, site.stand.model("one", {"text": WORDS}), key="sk-hr-none")
     _, error, status = ended(page)

@@ -27,6 +27,14 @@ def boundaries(stream: bytes) -> list[int]:
     return found
 
 
+def boundaries_within(stream: bytes, ends: list[int], size: int) -> list[int]:
+    """The boundaries of the first `size` bytes, from those of the whole: a CRLF that was cut ends in its CR."""
+    within = [end for end in ends if end <= size]
+    if size + 1 in ends and stream[size - 1 : size + 1] == b"\r\n":
+        within.append(size)
+    return within
+
+
 def blocks(stream: bytes) -> list[bytes]:
     """`stream` cut behind each blank line; the last one may be unfinished."""
     ends = boundaries(stream)

@@ -68,7 +68,7 @@ def admit(name: str, protocol: WireProtocol, key: Key, models: Models) -> Model 
 
 def unknown_model(name: str, key: Key, models: Models) -> Problem:
     """404 with the closest name that the key may use."""
-    close = models.close_names(name, key)
+    close = [other for other in models.close_names(name, key) if other != name]
     return Problem(
         Kind.MODEL_NOT_FOUND,
         f"There is no model {name[:200]!r}. Choose one from GET /v1/models.",

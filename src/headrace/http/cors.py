@@ -12,7 +12,16 @@ MAX_AGE_S = 600
 """How long a browser may keep a preflight's answer; browsers cap it at a few hours themselves."""
 _METHODS = b"GET, HEAD, POST, DELETE"
 _ALLOWED = frozenset(
-    (b"authorization", b"x-api-key", b"x-goog-api-key", b"x-goog-api-client", b"content-type", b"x-request-id")
+    (
+        b"authorization",
+        b"x-api-key",
+        b"x-goog-api-key",
+        b"x-goog-api-client",
+        b"x-server-timeout",
+        b"content-type",
+        b"user-agent",
+        b"x-request-id",
+    )
 )
 _ALLOWED_PREFIXES = (b"anthropic-", b"openai-", b"x-stainless-")
 _EXPOSED = b"x-request-id, request-id, x-upstream-request-id, retry-after, retry-after-ms, x-should-retry"
