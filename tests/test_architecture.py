@@ -49,9 +49,10 @@ OWNED = {
     "valkey": "headrace.shared",
 }
 
-# Where everything may be caught: once in each group. The meter never raises into the relay; the line and the worker
+# Where everything may be caught, and how often: the meter reads events and whole bodies. The meter never raises into
+# the relay; the line and the worker
 # that runs it have one place between them that turns what nobody foresaw into a problem.
-CATCH_ALL = (("headrace.metering.meter",), ("headrace.exchange", "headrace.worker"))
+CATCH_ALL = {("headrace.metering.meter",): 2, ("headrace.exchange", "headrace.worker"): 1}
 
 # Tests that mirror no module: about the repository as a whole, about recorded streams, real SDKs, broken processes.
 TESTS_OF_THE_WHOLE = {"test_architecture.py", "test_repository.py", "test_docs.py"}
@@ -240,9 +241,9 @@ def test_everything_is_caught_in_few_places() -> None:
     places = {m.at(line): m.name for m in MODULES for line in catch_alls(m.tree)}
     strays = [at for at, name in places.items() if not any(is_within(name, group) for group in CATCH_ALL)]
     assert not strays, f"catches everything; name the errors, or let exchange make it a problem: {strays}"
-    for group in CATCH_ALL:
+    for group, most in CATCH_ALL.items():
         found = [at for at, name in places.items() if is_within(name, group)]
-        assert len(found) <= 1, f"one place is enough for {group}: {found}"
+        assert len(found) <= most, f"{most} is enough for {group}: {found}"
 
 
 def test_catching_everything_has_a_reason() -> None:

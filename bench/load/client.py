@@ -14,6 +14,7 @@ import uvloop
 
 from bench.load import measure
 from bench.load.idle import run_idle
+from bench.load.protocols import PROTOCOLS
 from bench.load.short import ShortPlan, run_short
 from bench.load.streams import StreamPlan, run_streams
 
@@ -21,7 +22,13 @@ from bench.load.streams import StreamPlan, run_streams
 def _run_from(options: argparse.Namespace, pids: list[int]) -> Coroutine[None, None, measure.Result]:
     if options.mode == "streams":
         plan = StreamPlan(
-            options.streams, options.pace_ms, options.ramp_s, options.warm_s, options.window_s, options.churn_s
+            options.streams,
+            options.pace_ms,
+            options.ramp_s,
+            options.warm_s,
+            options.window_s,
+            options.churn_s,
+            PROTOCOLS[options.protocol],
         )
         return run_streams(options.port, plan, pids)
     if options.mode == "idle":
@@ -36,6 +43,7 @@ def main() -> None:
     parser.add_argument("mode", choices=["streams", "short", "idle"])
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--pids", type=lambda text: [int(pid) for pid in text.split(",") if pid], default=[])
+    parser.add_argument("--protocol", choices=list(PROTOCOLS), default="chat", help="of the streams")
     parser.add_argument("--streams", type=int, default=500)
     parser.add_argument("--pace-ms", type=float, default=20.0, help="must be the upstream's")
     parser.add_argument("--ramp-s", type=float, default=2.0)

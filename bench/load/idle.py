@@ -3,13 +3,14 @@
 import asyncio
 
 from bench.load import measure, procfs
+from bench.load.protocols import CHAT
 from bench.load.streams import Book, Slot, until
 
 
 async def run_idle(port: int, streams: int, ramp_s: float, hold_s: float, pids: list[int]) -> measure.Result:
     """Open streams that fall silent after one event; memory per stream at the end of `hold_s`, and keepalives."""
     loop = asyncio.get_running_loop()
-    book = Book(port)
+    book = Book(port, CHAT)
     book.in_churn = True  # every start counts
     rss_before = {pid: procfs.rss_bytes(pid) for pid in pids}
     started_s = loop.time()

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from typing import cast
 
 from bench.load import measure, wire
+from bench.load.protocols import CHAT, chat_body
 
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _TICK_S = 0.001
+_MOST_TOKENS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Ledger:
     """Counters, and the connections that wait for a turn."""
 
     def __init__(self, port: int, *, closed_loop: bool) -> None:
-        self.request = wire.request(port, events=None)
+        self.request = CHAT.post(port, chat_body(_MOST_TOKENS))
         self.closed_loop = closed_loop
         self.running = True
         self.in_window = False

@@ -15,7 +15,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import cast
 
-from bench.load import measure, wire
+from bench.load import measure
+from bench.load.protocol import STAMP_DIGITS, Protocol
 
 _CHURN_STREAM_S = 1.0  # length of a stream that starts in the churn
 _GRACE_S = 20.0  # for the last streams to run out
@@ -32,6 +33,7 @@ class StreamPlan:
     warm_s: float
     window_s: float
     churn_s: float
+    protocol: Protocol
 
     def first_events(self, slot: int) -> int:
         """Content events of a slot's first stream: the slots end evenly over the churn, in a scattered order."""
@@ -43,8 +45,9 @@ class StreamPlan:
 class Book:
     """Counters and durations that all slots of a run write into."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, protocol: Protocol) -> None:
         self.port = port
+        self.protocol = protocol
         self.events = 0
         self.received_bytes = 0
         self.complete = 0
@@ -69,8 +72,8 @@ class Slot(asyncio.Protocol):
         self.over: asyncio.Future[None] = loop.create_future()
         self._book = book
         self._wanted = self._content = self._body_bytes = self._asked_ns = self._last_ns = 0
-        self._in_body = self._done = False
-        self._rest = self._tail = b""
+        self._in_body = False
+        self._rest = self._tail = self._latest = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass
@@ -82,10 +85,10 @@ class Slot(asyncio.Protocol):
         """Start a stream of `events` content events; 0 is one event, then silence."""
         self._wanted = events
         self._content = self._body_bytes = self._last_ns = 0
-        self._in_body = self._done = False
-        self._rest = self._tail = b""
+        self._in_body = False
+        self._rest = self._tail = self._latest = b""
         self._asked_ns = time.monotonic_ns()
-        self._transport.write(wire.request(self._book.port, events=events))
+        self._transport.write(self._book.protocol.request(self._book.port, events))
 
     def close(self) -> None:
         """Leave, whatever is open."""
@@ -122,14 +125,14 @@ class Slot(asyncio.Protocol):
 
     def _take(self, payload: bytes, now_ns: int) -> None:
         """Count the events of one chunk; what it holds of an unfinished event waits for the next chunk."""
-        book = self._book
+        book, mark, blank = self._book, self._book.protocol.mark, self._book.protocol.blank
         self._body_bytes += len(payload)
         if self._tail:
             payload = self._tail + payload
             self._tail = b""
-        if not payload.endswith(b"\n\n"):
-            boundary = payload.rfind(b"\n\n") + 2
-            if boundary < 2:
+        if not payload.endswith(blank):
+            boundary = payload.rfind(blank) + len(blank)
+            if boundary < len(blank):
                 self._tail = payload
                 return
             self._tail = payload[boundary:]
@@ -143,25 +146,26 @@ class Slot(asyncio.Protocol):
         book.events += found
         if not self._last_ns and book.in_churn:
             book.firsts_ns.append(now_ns - self._asked_ns)
-        at = payload.find(wire.STAMP_MARK)
+        at = payload.find(mark)
         while at >= 0:
+            at += len(mark)
             self._content += 1
             if book.in_window:
-                book.delays_ns.append(now_ns - int(payload[at + wire.STAMP_SKIP : at + wire.STAMP_END]))
+                book.delays_ns.append(now_ns - int(payload[at : at + STAMP_DIGITS]))
                 book.gaps_ns.append(now_ns - self._last_ns)
             self._last_ns = now_ns
-            at = payload.find(wire.STAMP_MARK, at + wire.STAMP_END)
+            at = payload.find(mark, at)
         self._last_ns = now_ns
-        self._done = payload.endswith(wire.DONE)
+        self._latest = payload
 
     def _finish(self) -> None:
         """Judge the stream that has just ended, and start the next one in the churn."""
-        book = self._book
-        if not self._done:
-            book.faults["no [DONE]"] += 1
+        book, protocol = self._book, self._book.protocol
+        if self._tail or not self._latest.endswith(protocol.last(self._wanted)[-1]):
+            book.faults["not the last event"] += 1
         elif self._content != self._wanted:
             book.faults["events missing or extra"] += 1
-        elif self._body_bytes != wire.stream_body_bytes(self._wanted):
+        elif self._body_bytes != protocol.body_bytes(self._wanted):
             book.faults["body length differs"] += 1
         else:
             book.complete += 1
@@ -182,7 +186,7 @@ class Slot(asyncio.Protocol):
 async def run_streams(port: int, plan: StreamPlan, pids: list[int]) -> measure.Result:
     """Run the phases of `plan` against 127.0.0.1:`port`, reading the CPU clocks of `pids` around the window."""
     loop = asyncio.get_running_loop()
-    book = Book(port)
+    book = Book(port, plan.protocol)
     book.churn_events = round(_CHURN_STREAM_S * 1000 / plan.pace_ms)
     started_s = loop.time()
     slots = []

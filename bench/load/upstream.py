@@ -1,4 +1,4 @@
-"""The upstream process: paced chat streams and short JSON replies at little CPU per event.
+"""The upstream process: paced streams of all four protocols and short JSON replies at little CPU per event.
 
 A wheel of slots, one slot a millisecond, turns once per pacing interval. Each stream sits in one slot, so it keeps its
 own phase and the streams tick spread over the interval. An event is one `write(2)` of one chunk frame from pre-built
@@ -22,13 +22,15 @@ import aiofastnet
 import uvloop
 
 from bench.load import wire
+from bench.load.protocol import content_event
+from bench.load.protocols import BY_TARGET, CHAT
 
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
-_EVENTS = re.compile(rb'"max_completion_tokens": ?(\d+)')
-_STREAM = re.compile(rb'"stream": ?true')
+_EVENTS = re.compile(rb'"max(?:_completion_tokens|_output_tokens|_tokens|OutputTokens)": ?(\d+)')
+_STREAM = re.compile(rb'"stream": ?true')  # Gemini says it in the path
 _BACKLOG = 16384
 _READY = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
-_ROLE_REPLY = wire.STREAM_HEAD + wire.frame(wire.ROLE)
+_UNKNOWN = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n"
 
 
 class Wheel:
@@ -66,7 +68,10 @@ class Wheel:
 class Connection(asyncio.Protocol):
     """One server connection: one request at a time, keep-alive."""
 
-    __slots__ = ("_events", "_fd", "_held", "_left", "_plain", "_spilled", "_transport", "_wheel", "streaming")
+    __slots__ = (
+        "_events", "_fd", "_frame", "_held", "_plain", "_protocol", "_sent", "_spilled", "_transport", "_wheel",
+        "streaming",
+    )  # fmt: skip
     _transport: asyncio.Transport
 
     def __init__(self, wheel: Wheel, *, plain: bool) -> None:
@@ -74,8 +79,10 @@ class Connection(asyncio.Protocol):
         self._plain = plain
         self._fd = -1
         self._held = b""
+        self._protocol = CHAT
+        self._frame = b""
         self._events = 0
-        self._left = 0
+        self._sent = 0
         self._spilled = False
         self.streaming = False
 
@@ -108,10 +115,15 @@ class Connection(asyncio.Protocol):
     def _answer(self, data: bytes, body_at: int) -> None:
         if data.startswith(b"GET "):
             self._send(_READY)
-        elif _STREAM.search(data, body_at):
+            return
+        protocol = BY_TARGET.get(data[len("POST ") : data.find(b" HTTP/1.1\r\n")])
+        if protocol is None:
+            self._send(_UNKNOWN)
+        elif protocol is not CHAT or _STREAM.search(data, body_at):
             found = _EVENTS.search(data, body_at)
-            self._events = self._left = int(found[1]) if found else 0
-            self._send(_ROLE_REPLY)
+            self._protocol, self._frame = protocol, protocol.content_frame
+            self._events, self._sent = int(found[1]) if found else 0, 0
+            self._send(wire.STREAM_HEAD + wire.frames(protocol.first))
             if self._events:  # zero: this stream stays silent
                 self.streaming = True
                 self._wheel.add(self)
@@ -122,12 +134,12 @@ class Connection(asyncio.Protocol):
         """Send the next content event, or the end; False once the stream is over."""
         if not self.streaming:
             return False
-        if self._left == 0:
+        if self._sent == self._events:
             self.streaming = False
-            self._send(wire.stream_end(self._events))
+            self._send(wire.frames(self._protocol.last(self._events)) + wire.LAST_FRAME)
             return False
-        self._left -= 1
-        self._send(wire.FRAME_PREFIX + b"%018d" % time.monotonic_ns() + wire.FRAME_SUFFIX)
+        self._sent += 1
+        self._send(content_event(self._frame, self._sent - 1, time.monotonic_ns()))
         return True
 
     def _send(self, data: bytes) -> None:

@@ -1,76 +1,23 @@
-"""The bytes that client and upstream agree on: requests, events, frames, and how many bytes a complete reply has.
-
-One content event is a realistic chat.completion.chunk of about 250 bytes. Its `obfuscation` member, a field that the
-real API sends too, has a fixed width and carries CLOCK_MONOTONIC in nanoseconds at the moment of sending; that clock is
-one for all processes of a machine, so receiving time minus stamp is the delay of the event.
-"""
+"""What is the same in every protocol: credentials, frames, heads, and the one reply of short requests."""
 
 import json
 
-MODEL = "gpt-5.6-sol"
 CLIENT_KEY = "sk-hr-bench0000000000000000000000000000000000000000"
 UPSTREAM_SECRET = "sk-upstream-bench-000000000000000000000000000000"
-
-_ID = "chatcmpl-CqT5vYk2mXw8RzJ4nB7sLd1PfHgA9"
-_HEAD = f'data: {{"id":"{_ID}","object":"chat.completion.chunk","created":1764534182,"model":"{MODEL}",'
-
-STAMP_MARK = b'"obfuscation":"'
-STAMP_DIGITS = 18
-STAMP_SKIP = len(STAMP_MARK)
-STAMP_END = STAMP_SKIP + STAMP_DIGITS
-
-EVENT_PREFIX = (
-    f'{_HEAD}"choices":[{{"index":0,"delta":{{"content":" river"}},"finish_reason":null}}],"usage":null,"obfuscation":"'
-).encode()
-EVENT_SUFFIX = b'"}\n\n'
-EVENT_BYTES = len(EVENT_PREFIX) + STAMP_DIGITS + len(EVENT_SUFFIX)
-
-ROLE = (
-    f'{_HEAD}"choices":[{{"index":0,"delta":{{"role":"assistant","content":"","refusal":null}},'
-    '"finish_reason":null}],"usage":null}\n\n'
-).encode()
-FINISH = f'{_HEAD}"choices":[{{"index":0,"delta":{{}},"finish_reason":"stop"}}],"usage":null}}\n\n'.encode()
-DONE = b"data: [DONE]\n\n"
-
-FRAME_PREFIX = b"%x\r\n" % EVENT_BYTES + EVENT_PREFIX
-FRAME_SUFFIX = EVENT_SUFFIX + b"\r\n"
 LAST_FRAME = b"0\r\n\r\n"
 
-# Role, finish, usage and [DONE] are events too, beside the content events.
-FRAMING_EVENTS = 4
 
-
-def frame(payload: bytes) -> bytes:
-    """One chunk of a chunked body."""
-    return b"%x\r\n" % len(payload) + payload + b"\r\n"
-
-
-def usage_event(events: int) -> bytes:
-    """The usage chunk of a stream of `events` content events."""
-    usage = (
-        f'{{"prompt_tokens":42,"completion_tokens":{events},"total_tokens":{42 + events},'
-        '"prompt_tokens_details":{"cached_tokens":0,"audio_tokens":0},'
-        '"completion_tokens_details":{"reasoning_tokens":0,"audio_tokens":0}}'
-    )
-    return f'{_HEAD}"choices":[],"usage":{usage}}}\n\n'.encode()
-
-
-def stream_end(events: int) -> bytes:
-    """The frames after the last content event: finish, usage, [DONE], end of body."""
-    return frame(FINISH) + frame(usage_event(events)) + frame(DONE) + LAST_FRAME
-
-
-def stream_body_bytes(events: int) -> int:
-    """Bytes of a complete stream's body, without framing."""
-    return len(ROLE) + events * EVENT_BYTES + len(FINISH) + len(usage_event(events)) + len(DONE)
+def frames(events: list[bytes]) -> bytes:
+    """Events as the chunks of a chunked body, one each."""
+    return b"".join(b"%x\r\n%b\r\n" % (len(event), event) for event in events)
 
 
 REPLY_BODY = json.dumps(
     {
-        "id": _ID,
+        "id": "chatcmpl-CqT5vYk2mXw8RzJ4nB7sLd1PfHgA9",
         "object": "chat.completion",
         "created": 1764534182,
-        "model": MODEL,
+        "model": "gpt-5.6-sol",
         "choices": [
             {
                 "index": 0,
@@ -109,23 +56,38 @@ REPLY = (
     f"{_COMMON_HEAD}content-type: application/json\r\ncontent-length: {len(REPLY_BODY)}\r\n\r\n".encode() + REPLY_BODY
 )
 
+# What the SDKs of OpenAI and Anthropic say about themselves.
+STAINLESS = {
+    "X-Stainless-Lang": "python",
+    "X-Stainless-OS": "Linux",
+    "X-Stainless-Arch": "x64",
+    "X-Stainless-Runtime": "CPython",
+    "X-Stainless-Runtime-Version": "3.11.2",
+    "X-Stainless-Async": "async:asyncio",
+    "X-Stainless-Retry-Count": "0",
+    "X-Stainless-Read-Timeout": "600",
+    "X-Stainless-Raw-Response": "stream",
+}
+# Google's SDK says less; the rest is what applications add.
+GOOGLE = {
+    "User-Agent": "google-genai-sdk/3.6.1 gl-python/3.11.2",
+    "X-Goog-Api-Client": "google-genai-sdk/3.6.1 gl-python/3.11.2",
+    "X-Goog-User-Project": "headrace-bench",
+    "X-Server-Timeout": "600",
+    "Baggage": "service=mill,tenant=bench",
+    "Sentry-Trace": "4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-1",
+    "X-B3-TraceId": "4bf92f3577b34da6a3ce929d0e0e4736",
+    "X-B3-SpanId": "00f067aa0ba902b7",
+    "X-B3-Sampled": "1",
+    "X-Request-Id": "5b0f1c9e-0d9e-4f37-8f0b-2f5f6f3a7c11",
+    "Cache-Control": "no-cache",
+    "Pragma": "no-cache",
+    "Priority": "u=1",
+}
 
-def request(port: int, *, events: int | None) -> bytes:
-    """A chat completion request as an official SDK sends it: 24 headers; `events` None asks for one JSON reply.
 
-    `max_completion_tokens` tells the upstream how many content events to send; 0 means one event, then silence.
-    """
-    body: dict[str, object] = {
-        "messages": [
-            {"role": "developer", "content": "You are a careful assistant that answers in one short paragraph."},
-            {"role": "user", "content": "Explain how a headrace carries water to a mill, and why its slope is small."},
-        ],
-        "model": MODEL,
-        "temperature": 0.2,
-        "max_completion_tokens": 512 if events is None else events,
-    }
-    if events is not None:
-        body |= {"stream": True, "stream_options": {"include_usage": True}}
+def post(port: int, target: str, own: dict[str, str], body: dict[str, object]) -> bytes:
+    """A POST request with the header fields that all have, those of its protocol, and a JSON body."""
     content = json.dumps(body, separators=(",", ":")).encode()
     headers = {
         "Host": f"127.0.0.1:{port}",
@@ -133,20 +95,7 @@ def request(port: int, *, events: int | None) -> bytes:
         "Connection": "keep-alive",
         "Accept": "application/json",
         "Content-Type": "application/json",
-        "User-Agent": "AsyncOpenAI/Python 2.8.1",
-        "X-Stainless-Lang": "python",
-        "X-Stainless-Package-Version": "2.8.1",
-        "X-Stainless-OS": "Linux",
-        "X-Stainless-Arch": "x64",
-        "X-Stainless-Runtime": "CPython",
-        "X-Stainless-Runtime-Version": "3.11.2",
-        "X-Stainless-Async": "async:asyncio",
-        "X-Stainless-Retry-Count": "0",
-        "X-Stainless-Read-Timeout": "600",
-        "X-Stainless-Raw-Response": "stream",
-        "Authorization": f"Bearer {CLIENT_KEY}",
-        "OpenAI-Organization": "org-8fJ2kQx0Zt5mWvYb3NcR7dLs",
-        "OpenAI-Project": "proj_u3Hn6TgK9rXe1PqA",
+        **own,
         "Accept-Language": "en-GB,en;q=0.9",
         "Traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
         "Tracestate": "vendor=00f067aa0ba902b7",
@@ -154,4 +103,4 @@ def request(port: int, *, events: int | None) -> bytes:
         "Content-Length": str(len(content)),
     }
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    return f"POST /v1/chat/completions HTTP/1.1\r\n{lines}\r\n".encode() + content
+    return f"POST {target} HTTP/1.1\r\n{lines}\r\n".encode() + content

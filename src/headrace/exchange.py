@@ -9,7 +9,7 @@ and one entry is written.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -20,7 +20,7 @@ from headrace.journal.logbook import Logbook
 from headrace.journal.writer import JournalError, Writer
 from headrace.metering.meter import Meter
 from headrace.model.channel import Model
-from headrace.model.headers import Headers, every
+from headrace.model.headers import Headers
 from headrace.model.key import Key
 from headrace.model.outcome import End, Failure, Outcome
 from headrace.model.ports import ClientRequest
@@ -39,7 +39,7 @@ from headrace.relay.share import Share
 from headrace.relay.tap import EventTap
 from headrace.relay.trace import Trace
 from headrace.routing.catalogue import Catalogue
-from headrace.routing.plan import SESSION_HEADERS, Candidate, order, places
+from headrace.routing.plan import SESSION_HEADERS, Candidate, order
 from headrace.sse.array import framing
 from headrace.upstream.attempt import Attempt, Upstream
 from headrace.upstream.classify import final_problem, needs_body
@@ -75,6 +75,7 @@ class Exchange:
         "_marks",
         "_meter",
         "_operation",
+        "_over",
         "_pump",
         "_request",
         "_stages",
@@ -98,9 +99,12 @@ class Exchange:
         operation: str,
         id: str,
         marks: Headers,
+        over: "Callable[[Exchange], None]",
     ) -> None:
+        """`over` hears of the end: a done-callback of the task would cost a turn of the loop."""
         self.id = id
         self._marks = marks
+        self._over = over
         self._stages = stages
         self._catalogue = catalogue
         self._request = request
@@ -155,13 +159,13 @@ class Exchange:
     async def _read_body(self) -> bytes | Problem:
         """The body, decoded from any Content-Encoding: in a thread, since a small one may expand a thousandfold."""
         body = await self._request.body()
-        encodings = every(self._request.head.headers, b"content-encoding")
+        encodings = self._request.head.every(b"content-encoding")
         if isinstance(body, Problem) or not encodings:
             return body
         limit = self._stages.settings.server.max_body
         return await self._stages.loop.run_in_executor(None, decode_body, body, b",".join(encodings), limit)
 
-    async def _attempt_all(self, call: Call, model: Model, candidates: list[Candidate]) -> Outcome:
+    async def _attempt_all(self, call: Call, model: Model, candidates: Sequence[Candidate]) -> Outcome:
         """Try candidate after candidate until one is committed, or none is left."""
         limits = self._key.overrides.over(model.stream)
         if not self._api.may_open_early(call, self._request.head):
@@ -213,8 +217,9 @@ class Exchange:
             elif pump.machine.outcome is None:
                 head = answer
                 meter = self._start_meter(call, added_usage)
-                headers = downward(head.headers, candidate.channel.expose_limits)
-                headers += self._marks + upstream_id_header(head.headers)
+                headers = downward(head, candidate.channel.expose_limits)
+                headers += self._marks
+                headers += upstream_id_header(head)
                 try:
                     failure = await self._relay(call, head, headers, meter, pump)
                 except CodingError as error:
@@ -240,7 +245,7 @@ class Exchange:
         """
         channel = candidate.channel
         request = self._api.address(call, self._request.head, channel, candidate.upstream_model)
-        request = outgoing(request, self._request.head.headers, channel, candidate.credential, call.protocol)
+        request = outgoing(request, self._request.head, candidate.presentation)
         return self._stages.upstream.attempt(channel, request), request.added_usage
 
     def _start_meter(self, call: Call, added_usage: bool) -> Meter:
@@ -262,14 +267,14 @@ class Exchange:
             return failure
         reply = machine if isinstance(machine, ReplyMachine) else self._reply_machine(machine)
         fault = head.status >= 400
-        encoding = b",".join(every(head.headers, b"content-encoding"))
+        encoding = b",".join(head.every(b"content-encoding"))
         meaning = partial(refused_upstream, head) if fault else partial(meter.observe_body, encoding=encoding)
         reply.answered(judge, meaning, fault, self._now())
         if judge.at_once:
             reply.pass_on(EventTap(meter, head, encoding))
             headers = unbuffered(headers)
         pump.machine = reply
-        failure = await pump.run(head.status, headers, content_length(head.headers))
+        failure = await pump.run(head.status, headers, content_length(head))
         if failure is not None and machine is not None:
             machine.rest()
             pump.machine = machine
@@ -279,8 +284,8 @@ class Exchange:
 
     # ---- before the attempts
 
-    def _plan(self, call: Call, model: Model) -> list[Candidate]:
-        candidates = places(model, call.model, call.protocol, self._catalogue.channels)
+    def _plan(self, call: Call, model: Model) -> Sequence[Candidate]:
+        candidates = self._catalogue.places(model, call.model, call.protocol)
         if len(candidates) < 2 or not call.model:
             return candidates[:1]
         head = self._request.head
@@ -297,7 +302,8 @@ class Exchange:
         else:
             machine = ReplyMachine(limits, ReplyClock(limits, self._log.began), self._trace)
         self._machine = machine
-        opening = stream_head(self._marks)
+        # Only a stream's head can go out before its upstream's.
+        opening = stream_head(self._marks) if call.stream else []
         self._pump = Pump(machine, limits, self._request.sink, stages.share, opening, self._committed)
         self._pump.start()
         return self._pump
@@ -317,7 +323,8 @@ class Exchange:
     def _committed(self) -> None:
         """The exchange is bound to its attempt: the request is not needed again."""
         self._request.free_body()
-        self._request.head.headers = identity(self._request.head.headers)
+        head = self._request.head
+        head.keep(identity(head))
         if self._call is not None:
             self._call.body = b""
 
@@ -343,6 +350,7 @@ class Exchange:
         finally:
             self._request.free_body()
             self._pump = self._machine = self._task = None
+            self._over(self)
 
     def _answer(self, outcome: Outcome) -> None:
         """Send the refusal, where nothing has been sent and the client is there."""

@@ -97,10 +97,11 @@ class Front:
         api = self._apis[endpoint.protocol]
         id = self._ids.new()
         marks = id_headers(id) + reply_headers(request.head, self._origins, key.origins)
-        exchange = Exchange(self._stages, self.catalogue, request, key, api, endpoint.operation, id, marks)
-        task = self._stages.loop.create_task(exchange.run())
-        self.running[exchange] = task
-        task.add_done_callback(lambda _: self.running.pop(exchange, None))
+        exchange = Exchange(self._stages, self.catalogue, request, key, api, endpoint.operation, id, marks, self._over)
+        self.running[exchange] = self._stages.loop.create_task(exchange.run())
+
+    def _over(self, exchange: Exchange) -> None:
+        self.running.pop(exchange, None)
 
     def _key(self, request: ClientRequest) -> Key | Problem:
         return authenticate(request.head, self.catalogue, self._under, time.time())

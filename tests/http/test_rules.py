@@ -4,6 +4,7 @@ import pytest
 
 from headrace.http import rules
 from headrace.model.headers import Headers
+from headrace.model.request import ReplyHead
 
 UP = [
     b"accept", b"content-type", b"user-agent", b"anthropic-version", b"anthropic-beta", b"openai-beta",
@@ -29,38 +30,42 @@ NOT_DOWN = [
 LIMITS = [b"x-ratelimit-remaining-requests", b"anthropic-ratelimit-tokens-reset"]
 
 
+def head(headers: Headers) -> ReplyHead:
+    return ReplyHead(200, headers)
+
+
 def fields(names: list[bytes]) -> Headers:
     return [(name, b"v") for name in names]
 
 
 def test_upward() -> None:
-    assert rules.upward(fields([*NOT_UP[:5], *UP, *NOT_UP[5:]])) == fields(UP)
+    assert rules.upward(head(fields([*NOT_UP[:5], *UP, *NOT_UP[5:]]))) == fields(UP)
     twice = [(b"anthropic-beta", b"a"), (b"x", b""), (b"anthropic-beta", b"b")]
-    assert rules.upward(twice) == twice, "order and number stay"
+    assert rules.upward(head(twice)) == twice, "order and number stay"
 
 
 @pytest.mark.parametrize("name", NOT_UP)
 def test_not_upward(name: bytes) -> None:
-    assert rules.upward([(name, b"v")]) == []
+    assert rules.upward(head([(name, b"v")])) == []
 
 
 def test_what_connection_names_is_hop_by_hop() -> None:
     """RFC 9110 section 7.6.1."""
     headers = [(b"connection", b"close, X-Secret"), (b"x-secret", b"1"), (b"x-other", b"2")]
-    assert rules.upward(headers) == [(b"x-other", b"2")]
+    assert rules.upward(head(headers)) == [(b"x-other", b"2")]
     down = [(b"connection", b"Retry-After"), (b"retry-after", b"1"), (b"content-type", b"x")]
-    assert rules.downward(down, expose_limits=True) == [(b"content-type", b"x")]
+    assert rules.downward(head(down), expose_limits=True) == [(b"content-type", b"x")]
 
 
 def test_downward() -> None:
-    assert rules.downward(fields([*NOT_DOWN, *DOWN, *LIMITS]), expose_limits=False) == fields(DOWN)
-    assert rules.downward(fields([*NOT_DOWN, *DOWN, *LIMITS]), expose_limits=True) == fields([*DOWN, *LIMITS])
+    assert rules.downward(head(fields([*NOT_DOWN, *DOWN, *LIMITS])), expose_limits=False) == fields(DOWN)
+    assert rules.downward(head(fields([*NOT_DOWN, *DOWN, *LIMITS])), expose_limits=True) == fields([*DOWN, *LIMITS])
 
 
 @pytest.mark.parametrize("name", [b"x-request-id", b"request-id", b"x-goog-request-id"])
 def test_the_upstreams_request_id(name: bytes) -> None:
-    assert rules.upstream_request_id([(b"x", b"1"), (name, b"abc")]) == b"abc"
-    assert rules.upstream_request_id([(b"x", b"1")]) == b""
+    assert rules.upstream_request_id(head([(b"x", b"1"), (name, b"abc")])) == b"abc"
+    assert rules.upstream_request_id(head([(b"x", b"1")])) == b""
 
 
 @pytest.mark.parametrize(
@@ -68,7 +73,7 @@ def test_the_upstreams_request_id(name: bytes) -> None:
 )
 def test_content_length(value: bytes | None, length: int | None) -> None:
     headers = [] if value is None else [(b"content-length", value)]
-    assert rules.content_length(headers) == length
+    assert rules.content_length(head(headers)) == length
 
 
 def test_stream_head() -> None:
@@ -85,4 +90,4 @@ def test_stream_head() -> None:
 
 def test_who_a_client_is() -> None:
     headers = [(b"authorization", b"secret"), (b"user-agent", b"x"), (b"x-stainless-lang", b"go"), (b"cookie", b"c")]
-    assert rules.identity(headers) == [(b"user-agent", b"x"), (b"x-stainless-lang", b"go")]
+    assert rules.identity(head(headers)) == [(b"user-agent", b"x"), (b"x-stainless-lang", b"go")]

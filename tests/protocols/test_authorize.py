@@ -6,9 +6,9 @@ import pytest
 
 from headrace.model.channel import Auth, AuthForm, BaseUrl, Channel, Credential
 from headrace.model.headers import Headers
-from headrace.model.request import UpstreamRequest
+from headrace.model.request import RequestHead, UpstreamRequest
 from headrace.model.wire import WireProtocol
-from headrace.protocols.authorize import authorize, outgoing
+from headrace.protocols.authorize import authorize, outgoing, presentation
 
 SECRET = Credential("main", "sk up&stream")
 CHANNEL = Channel("a", BaseUrl("https", "a.example", 443, ""), frozenset(WireProtocol), (SECRET,))
@@ -21,6 +21,10 @@ CLIENT: Headers = [
     (b"accept-encoding", b"gzip"),
     (b"user-agent", b"x"),
 ]
+
+
+def client(headers: Headers) -> RequestHead:
+    return RequestHead("POST", "/p", "", headers)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +42,9 @@ CLIENT: Headers = [
 def test_the_channels_form(auth: Auth, protocol: WireProtocol, expected: tuple[Headers, str]) -> None:
     channel = replace(CHANNEL, auth=auth)
     assert authorize(channel, SECRET, protocol) == expected
-    request = outgoing(UpstreamRequest("POST", "/p", "", [], ()), CLIENT, channel, SECRET, protocol)
+    request = outgoing(
+        UpstreamRequest("POST", "/p", "", [], ()), client(CLIENT), presentation(channel, SECRET, protocol)
+    )
     assert not any(b"client" in value for _, value in request.headers)
     carriers = [value for _, value in request.headers if b"sk up&stream" in value]
     assert len(carriers) + request.query.count("sk%20up%26stream") == 1
@@ -47,9 +53,8 @@ def test_the_channels_form(auth: Auth, protocol: WireProtocol, expected: tuple[H
 def test_what_goes_up() -> None:
     channel = replace(CHANNEL, headers=(("X-Own", "é"),), query=(("api-version", "1"),))
     request = UpstreamRequest("POST", "/p", "beta=true&api-version=0", [(b"x-protocol", b"1")], (b"{}",))
-    sent = outgoing(
-        request, [(b"user-agent", b"x"), (b"authorization", b"Bearer c")], channel, SECRET, WireProtocol.CHAT
-    )
+    fields = client([(b"user-agent", b"x"), (b"authorization", b"Bearer c")])
+    sent = outgoing(request, fields, presentation(channel, SECRET, WireProtocol.CHAT))
     assert sent.headers == [
         (b"user-agent", b"x"),
         (b"x-protocol", b"1"),
@@ -63,4 +68,20 @@ def test_what_goes_up() -> None:
 
 def test_no_query_of_its_own() -> None:
     request = UpstreamRequest("POST", "/p", "beta=true", [], ())
-    assert outgoing(request, [], CHANNEL, SECRET, WireProtocol.CHAT).query == "beta=true"
+    assert outgoing(request, client([]), presentation(CHANNEL, SECRET, WireProtocol.CHAT)).query == "beta=true"
+
+
+def test_the_clients_field_gives_way_to_the_credentials() -> None:
+    """Also one that would go up otherwise, and one without a value."""
+    channel = replace(CHANNEL, auth=Auth(AuthForm.HEADER, "X-Gate"))
+    request = UpstreamRequest("POST", "/p", "", [], ())
+    made = presentation(channel, SECRET, WireProtocol.CHAT)
+    sent = outgoing(request, client([(b"x-gate", b"client"), (b"x-gate", b""), (b"x-other", b"1")]), made)
+    assert [field for field in sent.headers if field[0].startswith(b"x-")] == [
+        (b"x-other", b"1"),
+        (b"x-gate", b"sk up&stream"),
+    ]
+
+
+def test_a_presentation_does_not_show_its_secret() -> None:
+    assert "sk up" not in repr(presentation(CHANNEL, SECRET, WireProtocol.CHAT))

@@ -14,6 +14,7 @@ _DIFFERENT = Problem(
 )
 _EXPIRED = Problem(Kind.EXPIRED_API_KEY, "The API key has expired. Ask the operator for a new one.")
 _DISABLED = Problem(Kind.KEY_DISABLED, "The API key is switched off. Ask the operator.")
+_KEY_FIELDS = (b"x-api-key", b"x-goog-api-key")
 
 
 class Keys(Protocol):
@@ -31,7 +32,7 @@ def authenticate(head: RequestHead, keys: Keys, under: bytes, now: float) -> Key
     found = credentials(head)
     if not found:
         return _MISSING
-    if any(other != found[0] for other in found):
+    if len(found) > 1 and len(set(found)) > 1:
         return _DIFFERENT
     key = keys.find_key(key_digest(under, found[0]))
     if key is None:
@@ -45,16 +46,11 @@ def authenticate(head: RequestHead, keys: Keys, under: bytes, now: float) -> Key
 
 def credentials(head: RequestHead) -> list[bytes]:
     """Every key in the request, in order of precedence: x-api-key, x-goog-api-key, Bearer, `?key=`."""
-    found: list[bytes] = []
-    bearer: list[bytes] = []
-    for name, value in head.headers:
-        if name in (b"x-api-key", b"x-goog-api-key"):
-            found.append(value.strip())
-        elif name == b"authorization":
-            scheme, _, rest = value.strip().partition(b" ")
-            if scheme.lower() == b"bearer":
-                bearer.append(rest.strip())
-    found += bearer
+    found = [value.strip() for name in _KEY_FIELDS for value in head.every(name)]
+    for value in head.every(b"authorization"):
+        scheme, _, rest = value.strip().partition(b" ")
+        if scheme.lower() == b"bearer":
+            found.append(rest.strip())
     if "key=" in head.query:
         found += [value.encode() for name, value in parse_qsl(head.query) if name == "key"]
     return [value for value in found if value]

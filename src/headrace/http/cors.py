@@ -5,7 +5,7 @@ sense
 of the standard (cookies) are never allowed: the key is a header.
 """
 
-from headrace.model.headers import Headers, first
+from headrace.model.headers import Headers
 from headrace.model.request import Reply, RequestHead
 
 MAX_AGE_S = 600
@@ -34,21 +34,21 @@ def is_allowed(origin: bytes, origins: tuple[str, ...]) -> bool:
 
 def is_preflight(head: RequestHead) -> bool:
     """Whether a request only asks whether another may be made."""
-    return head.method == "OPTIONS" and first(head.headers, b"access-control-request-method") is not None
+    return head.method == "OPTIONS" and head.header(b"access-control-request-method") is not None
 
 
 def preflight(head: RequestHead, origins: tuple[str, ...]) -> Reply:
     """The answer to a preflight: 204, with permissions only for a listed origin. It needs no key: browsers send
     none."""
     headers: Headers = [(b"vary", b"origin, access-control-request-headers")]
-    origin = first(head.headers, b"origin")
+    origin = head.header(b"origin")
     if origin is not None and is_allowed(origin, origins):
         headers += [
             (b"access-control-allow-origin", origin),
             (b"access-control-allow-methods", _METHODS),
             (b"access-control-max-age", b"%d" % MAX_AGE_S),
         ]
-        wanted = first(head.headers, b"access-control-request-headers")
+        wanted = head.header(b"access-control-request-headers")
         if wanted is not None:
             names = [name.strip().lower() for name in wanted.split(b",")]
             granted = [name for name in names if name in _ALLOWED or name.startswith(_ALLOWED_PREFIXES)]
@@ -64,7 +64,7 @@ def reply_headers(head: RequestHead, origins: tuple[str, ...], narrowed: tuple[s
     if not origins:
         return []
     headers: Headers = [(b"vary", b"origin")]
-    origin = first(head.headers, b"origin")
+    origin = head.header(b"origin")
     if origin is not None and is_allowed(origin, origins) and (not narrowed or is_allowed(origin, narrowed)):
         headers += [(b"access-control-allow-origin", origin), (b"access-control-expose-headers", _EXPOSED)]
     return headers

@@ -5,6 +5,8 @@ import time
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
+_DIGITS = _ALPHABET.encode("ascii") * 8
+"""A random byte's lower five bits as a digit."""
 
 
 def base32(number: int) -> str:
@@ -18,8 +20,20 @@ class Ids:
 
     def __init__(self, incarnation: int) -> None:
         self._incarnation = incarnation & 0xFFFF
+        self._edge = _ALPHABET[(incarnation & 1) << 4 :][:16]
+        """The 14th digit is one of these: the incarnation's last bit and four random ones."""
+        self._ms = 0
+        self._begin = ""
 
     def new(self) -> str:
-        """A fresh id; later ones of one worker sort later, to the millisecond."""
-        high = (time.time_ns() // 1_000_000 & (1 << 48) - 1) << 16 | self._incarnation
-        return "hr_" + base32(high << 64 | int.from_bytes(os.urandom(8)))
+        """A fresh id; later ones of one worker sort later, to the millisecond.
+
+        The random digits are drawn as such, not computed from a number: 1 µs in all, and 3 more once a millisecond.
+        """
+        ms = time.time_ns() // 1_000_000
+        if ms != self._ms:
+            self._ms = ms
+            number = (ms & (1 << 48) - 1) << 16 | self._incarnation
+            self._begin = "hr_" + base32(number << 64)[:13]
+        drawn = os.urandom(13)
+        return self._begin + self._edge[drawn[0] & 15] + drawn[1:].translate(_DIGITS).decode("ascii")

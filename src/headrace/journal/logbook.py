@@ -102,7 +102,7 @@ class Logbook:
                 status=head.status if head is not None else None,
                 verdict=failure.kind.value if failure is not None else verdict,
                 detail=failure.detail[:MOST_DETAIL] if failure is not None else "",
-                upstream_request_id=upstream_request_id(head.headers)[:100].decode("latin-1") if head else "",
+                upstream_request_id=upstream_request_id(head)[:100].decode("latin-1") if head else "",
                 reused=facts.reused,
                 replayed=facts.replayed,
                 maybe_executed=facts.maybe_executed

@@ -60,13 +60,8 @@ class Meter:
         if isinstance(decoded, Problem):
             self.unreadable += 1
             return Outcome(End.COMPLETED, "unreadable")
-        seen: list[Outcome] = []
-
-        def whole(event: bytes) -> Sight:
-            seen.append(self.observer.observe_body(event))
-            return Sight.TERMINAL
-
-        events, self._observe = self._observe, whole
-        self.observe(decoded)
-        self._observe = events
-        return seen[0] if seen else Outcome(End.COMPLETED, "unreadable")
+        try:
+            return self.observer.observe_body(decoded)
+        except Exception:  # noqa: BLE001  as in `observe`
+            self.unreadable += 1
+            return Outcome(End.COMPLETED, "unreadable")

@@ -1,7 +1,8 @@
 """How an exchange ended: exactly one end, its reason, and the problem behind it."""
 
-from dataclasses import dataclass
 from enum import Enum
+
+import msgspec
 
 from headrace.model.problem import Problem
 
@@ -27,8 +28,7 @@ class End(Enum):
     """Nothing was committed and no other state applies."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """An end with its reason (a short word or the provider's own) and, where something failed, the problem."""
 
     end: End
@@ -36,8 +36,7 @@ class Outcome:
     problem: Problem | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(msgspec.Struct, frozen=True):
     """An attempt that came to nothing: why, and whether no other attempt may follow (the work may have been done)."""
 
     problem: Problem

@@ -1,13 +1,14 @@
 """Presents a channel's credential as its upstream wants it: exactly one, in one place."""
 
-from dataclasses import replace
 from urllib.parse import quote, unquote
 
-from headrace.http.rules import upward
+import msgspec
+
+from headrace.http.rules import goes_up, upward
 from headrace.http.target import without_fields
 from headrace.model.channel import AuthForm, Channel, Credential
 from headrace.model.headers import Headers
-from headrace.model.request import UpstreamRequest
+from headrace.model.request import Fields, UpstreamRequest
 from headrace.model.wire import WireProtocol
 
 
@@ -26,23 +27,53 @@ def authorize(channel: Channel, credential: Credential, protocol: WireProtocol) 
     return [(b"authorization", b"Bearer " + secret)], ""
 
 
-def outgoing(
-    request: UpstreamRequest, client: Headers, channel: Channel, credential: Credential, protocol: WireProtocol
-) -> UpstreamRequest:
-    """`request` as it goes up: the client's fields by the list, the protocol's and the channel's own, one credential.
+class Presentation(msgspec.Struct, frozen=True):
+    """What a channel with one of its credentials adds to every request of one protocol: made once per candidate."""
+
+    fields: Headers
+    """The channel's own header fields and the credential's."""
+    replaced: frozenset[bytes]
+    """Names of header fields that clients may send up, but here give way."""
+    query: str
+    """The query parts of both, joined."""
+    replaced_query: frozenset[str]
+
+    def __repr__(self) -> str:
+        return "Presentation(…)"  # it holds the secret
+
+
+def presentation(channel: Channel, credential: Credential, protocol: WireProtocol) -> Presentation:
+    """How `channel` presents `credential`.
 
     Where the channel has its credential, or a query field of its own, the client's of that name gives way.
     Streams must come unencoded: a compressed one could take no keepalive.
     """
     fields, query = authorize(channel, credential, protocol)
-    own = {name for name, _ in fields}
-    headers = [field for field in upward(client) if field[0] not in own]
-    headers += request.headers
-    headers += [(name.lower().encode("ascii"), value.encode("utf-8")) for name, value in channel.headers]
-    headers.append((b"accept-encoding", b"identity"))
-    headers += fields
+    own = [(name.lower().encode("ascii"), value.encode("utf-8")) for name, value in channel.headers]
     names = {unquote(name) for name, _ in channel.query}
     names.update((channel.auth.name,) if query else ())
-    asked = without_fields(request.query, names) if request.query and names else request.query
-    parts = [asked, query, *(f"{name}={value}" for name, value in channel.query)]
-    return replace(request, headers=headers, query="&".join(part for part in parts if part))
+    parts = [query, *(f"{name}={value}" for name, value in channel.query)]
+    return Presentation(
+        fields=[*own, (b"accept-encoding", b"identity"), *fields],
+        replaced=frozenset(name for name, _ in fields if goes_up[name]),
+        query="&".join(part for part in parts if part),
+        replaced_query=frozenset(names),
+    )
+
+
+def outgoing(request: UpstreamRequest, client: Fields, presentation: Presentation) -> UpstreamRequest:
+    """`request` as it goes up: the client's fields by the list, the protocol's and the channel's own, one credential."""
+    headers = upward(client)
+    replaced = presentation.replaced
+    if replaced:
+        headers = [field for field in headers if field[0] not in replaced]
+    headers += request.headers
+    headers += presentation.fields
+    query = request.query
+    if query and presentation.replaced_query:
+        query = without_fields(query, presentation.replaced_query)
+    if query and presentation.query:
+        query = f"{query}&{presentation.query}"
+    return UpstreamRequest(
+        request.method, request.path, query or presentation.query, headers, request.body, request.added_usage
+    )

@@ -90,10 +90,10 @@ class Chat:
             else:
                 edits.append(edit)
         parts: tuple[Part, ...] = replace_all(call.body, edits)
-        path = dict(channel.paths).get(call.operation, _PATH) if channel.paths else _PATH
-        return UpstreamRequest(
-            "POST", path.replace("{model}", quote(upstream_model, safe="")), "", [], parts, added_usage=inject
-        )
+        path = _PATH
+        if channel.paths:
+            path = dict(channel.paths).get(call.operation, _PATH).replace("{model}", quote(upstream_model, safe=""))
+        return UpstreamRequest("POST", path, "", [], parts, added_usage=inject)
 
     def seed(self, call: Call, head: RequestHead) -> bytes:
         """`prompt_cache_key`, else `metadata.user_id`, else the first 4 KiB of the first user message."""

@@ -65,18 +65,17 @@ class Pump:
     # ---- the exchange's side
 
     def start(self) -> None:
-        """Hear of the client, and begin to watch the clocks."""
+        """Hear of the client. The clocks are watched from `begin` on."""
         self._sink.watch(self)
         if self._sink.gone:
             self.sink_gone()
-        else:
-            self._share.wheel.add(self, self.machine.due())
 
     def stop(self) -> None:
         """Let go of everything; may be called at any time, and twice."""
         self._share.wheel.remove(self)
         self._sink.watch(None)
-        self._hold(0)
+        if self._held:
+            self._hold(0)
         if self._drain is not None:
             self._share.wheel.remove(self._drain)
             self._drain.finish()
@@ -272,7 +271,8 @@ class Pump:
         if attempt is not None:
             attempt.fail((outcome.problem if outcome is not None else None) or _GONE)
             attempt.close()
-        self._hold(0)
+        if self._held:
+            self._hold(0)
         _resolve(self._done, None)
 
     def _begin_drain(self, attempt: Attempt) -> bool:

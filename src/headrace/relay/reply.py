@@ -74,11 +74,13 @@ class ReplyClock:
             return NEVER
         limits = self._limits
         waited = self.attempt_at + limits.reply if self.last_at == NEVER else self.last_at + limits.stall
-        return min(waited, self.fault_at + FAULT_S)
+        return waited if self.fault_at == NEVER else min(waited, self.fault_at + FAULT_S)
 
     def due(self) -> float:
         """When the next limit can pass."""
-        return min(self.silent_due(), self.total_due())
+        silent = self.silent_due()
+        total = self.began_at + self._limits.total
+        return silent if silent < total else total
 
     def total_due(self) -> float:
         """When the exchange as a whole is over."""
@@ -150,7 +152,7 @@ class ReplyMachine:
         self._fault = fault
         if fault:
             self.clock.fault_at = now
-        self.step = Step()
+            self.step = Step()  # its limit is nearer than those before
 
     def pass_on(self, tap: Tap) -> None:
         """After `answered`: this reply is not held, and no copy of it is kept; `tap` sees it as it passes."""

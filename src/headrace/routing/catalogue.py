@@ -14,6 +14,7 @@ from headrace.model.catalogue import CatalogueParts
 from headrace.model.channel import Channel, Model
 from headrace.model.key import Key
 from headrace.model.wire import WireProtocol
+from headrace.routing.plan import Candidate, places
 
 FORMATS = {
     WireProtocol.RESPONSES: "openai_responses",
@@ -32,7 +33,9 @@ COMPARED_LENGTH = 100
 class Catalogue:
     """One version of what may be asked for. A change is a new catalogue; an exchange keeps the one it began with."""
 
-    __slots__ = ("_by_digest", "_by_shape", "_exact", "_homes", "_offered", "_shapes", "channels", "keys", "models")
+    __slots__ = (
+        "_by_digest", "_by_shape", "_exact", "_homes", "_offered", "_places", "_shapes", "channels", "keys", "models",
+    )  # fmt: skip
 
     def __init__(self, parts: CatalogueParts) -> None:
         self.channels: Mapping[str, Channel] = MappingProxyType({channel.name: channel for channel in parts.channels})
@@ -48,6 +51,7 @@ class Catalogue:
         shapes = {(len(before), len(after)) for before, after in self._by_shape}
         self._shapes = sorted(shapes, key=lambda shape: (sum(shape), shape[0]), reverse=True)
         self._offered = {model.name: _offered(model, self.channels) for model in parts.models}
+        self._places: dict[tuple[str, WireProtocol], tuple[Candidate, ...]] = {}
         self._homes: dict[tuple[tuple[str, ...], WireProtocol, str], Channel | None] = {}
 
     def find_model(self, name: str) -> Model | None:
@@ -62,6 +66,19 @@ class Catalogue:
             if before <= end and (model := self._by_shape.get((name[:before], name[end:]))):
                 return model
         return None
+
+    def places(self, model: Model, asked: str, protocol: WireProtocol) -> tuple[Candidate, ...]:
+        """The candidates of a request in the order of the configuration (`plan.places`).
+
+        Those of a model with a name of its own are made once, those behind a pattern for each request.
+        """
+        place = (model.name, protocol)
+        found = self._places.get(place)
+        if found is None:
+            found = tuple(places(model, asked, protocol, self.channels))
+            if asked == model.name and model.name in self._exact:
+                self._places[place] = found
+        return found
 
     def find_key(self, digest: bytes) -> Key | None:
         """The key of this digest, whatever its state."""

@@ -6,25 +6,27 @@ so that a conversation stays where its prompt cache is warm, and only a channel'
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
+
+import msgspec
 
 from headrace.model.channel import Channel, Credential, Model, Route
 from headrace.model.wire import WireProtocol
+from headrace.protocols.authorize import Presentation, presentation
 
 SESSION_HEADERS = (b"session_id", b"session-id", b"x-session-id", b"x-claude-code-session-id", b"x-conversation-id")
 """Headers by which clients name their session, most specific first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One place where a request may go."""
+class Candidate(msgspec.Struct, frozen=True):
+    """One place where a request may go, and how the channel presents its credential there."""
 
     route: Route
     channel: Channel
     credential: Credential
     upstream_model: str
+    presentation: Presentation
 
 
 def places(model: Model, asked: str, protocol: WireProtocol, channels: Mapping[str, Channel]) -> list[Candidate]:
@@ -33,7 +35,9 @@ def places(model: Model, asked: str, protocol: WireProtocol, channels: Mapping[s
     `asked` is the name that the client used: what a route without `upstream_model` sends up.
     """
     return [
-        Candidate(route, channel, credential, route.upstream_model or asked)
+        Candidate(
+            route, channel, credential, route.upstream_model or asked, presentation(channel, credential, protocol)
+        )
         for route in model.routes
         if (channel := channels.get(route.channel)) is not None and protocol in channel.protocols
         for credential in channel.credentials
@@ -41,7 +45,7 @@ def places(model: Model, asked: str, protocol: WireProtocol, channels: Mapping[s
     ]
 
 
-def order(candidates: list[Candidate], key_name: str, seed: bytes) -> list[Candidate]:
+def order(candidates: Sequence[Candidate], key_name: str, seed: bytes) -> list[Candidate]:
     """The candidates in the order in which to try them. `seed` tells the conversation apart; the key is part of it."""
     salt = key_name.encode() + b"\0" + seed
     return sorted(candidates, key=lambda one: (one.route.priority, one.channel.priority, -_score(one, salt)))
