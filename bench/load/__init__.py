@@ -3,7 +3,7 @@
 ```
 runner (__main__, rounds) ── starts and ends every process, by pid
    │
-   ├─ upstream     answers like a chat API; stamps each event with the monotonic clock
+   ├─ upstream     answers as each provider does; stamps each event with the monotonic clock
    ├─ gateways     nginx │ headrace │ minimal          (gateway: how one is started, and which pids are which)
    └─ client       one process per round: streams │ short │ idle; reads the gateway's CPU clocks itself
 ```

@@ -19,9 +19,9 @@ _DOCS = ROOT / "docs" / "reference"
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.load", description=__doc__)
     parser.add_argument(
-        "--quick", action="store_true", help="one short round of streams and short requests, under 40 s"
+        "--quick", action="store_true", help="one short round of streams and short requests, under 60 s"
     )
-    parser.add_argument("--parts", help=f"of: streams tls short rate idle idle-tls (default {','.join(parts.DEFAULT)})")
+    parser.add_argument("--parts", help=f"of: {' '.join(parts.NAMES)} (default {','.join(parts.DEFAULT)})")
     parser.add_argument("--gateways", default="nginx,headrace", help=f"in turn, of: {' '.join(GATEWAYS)}")
     parser.add_argument("--rounds", type=int, help="rounds per part")
     parser.add_argument("--streams", type=int, default=500)
@@ -83,6 +83,7 @@ def main() -> None:
         sys.exit(str(error))
     for outcome in outcomes:
         print(f"\n{report.table_from(outcome)}")
+    print(f"\n{report.verdict_table_from(outcomes)}")
     if options.json:
         report.write_json(options.json, machine, outcomes)
     if options.write_docs:

@@ -8,7 +8,7 @@ from bench.load.measure import Spread
 from bench.load.rounds import REFERENCE, Outcome, Round
 
 _CONTRACT = "headrace"  # the contract binds this gateway only
-_RATIO_LIMITS = {"streams": 1.5, "tls": 1.5, "short": 4.0, "rate": 4.0}
+_RATIO_LIMITS = {"event": 1.5, "request": 4.0}
 _ADDED_P50_MS, _ADDED_P99_MS = 1.0, 5.0
 _IDLE_RSS_BYTES, _IDLE_TLS_RATIO = 15 * 1024, 1.5
 _CONTROL_US = 30.0
@@ -117,16 +117,16 @@ def _times(pairs: list[tuple[Round, list[Round]]], read: Callable[[Round], Sprea
 def verdicts_from(outcome: Outcome) -> list[Verdict]:
     """What the cost contract demands of Headrace in this part; none where nginx or Headrace did not run."""
     found = {figures.gateway: figures for figures in figures_from(outcome)}
-    part, figures = outcome.part.name, found.get(_CONTRACT)
+    unit, figures = outcome.part.unit, found.get(_CONTRACT)
     if figures is None or REFERENCE not in found:
         return []
-    if part in _RATIO_LIMITS:
-        verdicts = [Verdict(f"CPU per {outcome.part.unit}", figures.ratio, _RATIO_LIMITS[part], "x nginx")]
+    if unit in _RATIO_LIMITS:
+        verdicts = [Verdict(f"CPU per {unit}", figures.ratio, _RATIO_LIMITS[unit], "x nginx")]
     elif outcome.part.tls:
         verdicts = [Verdict("RSS per idle stream", figures.rss_ratio, _IDLE_TLS_RATIO, "x nginx")]
     else:
         verdicts = [Verdict("RSS per idle stream", figures.rss_bytes / 1024, _IDLE_RSS_BYTES / 1024, "KiB")]
-    match outcome.part.unit:
+    match unit:
         case "event":
             verdicts += [
                 Verdict("time to first event, median over nginx", figures.first.added_p50_ms, _ADDED_P50_MS, "ms"),

@@ -21,8 +21,14 @@ import uvloop
 
 from bench.load import wire
 from bench.load.gateway import Launch, Upstream
+from bench.load.protocols import BY_TARGET
 
-_DROPPED = frozenset({b"host", b"authorization", b"connection", b"content-length", b"transfer-encoding"})
+_CREDENTIALS = {protocol.credential.lower().encode() for protocol in BY_TARGET.values()}
+_DROPPED = frozenset({b"host", b"connection", b"content-length", b"transfer-encoding"} | _CREDENTIALS)
+_CREDENTIAL_LINES = {
+    target: f"{protocol.credential}: {protocol.secret(wire.UPSTREAM_SECRET)}\r\n".encode()
+    for target, protocol in BY_TARGET.items()
+}
 _READY = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
 
 
@@ -34,7 +40,7 @@ class Pool:
         self._context = context
         self.idle: deque[Back] = deque()
         self.opening: set[asyncio.Task[None]] = set()
-        self.host_line = b"host: 127.0.0.1:%d\r\nauthorization: Bearer %b\r\n" % (port, wire.UPSTREAM_SECRET.encode())
+        self.host_line = b"host: 127.0.0.1:%d\r\n" % port
 
     def send(self, front: "Front", data: bytes) -> None:
         """Send one request on an idle connection, or on a new one."""
@@ -92,7 +98,8 @@ class Front(asyncio.Protocol):
         if self._url == b"/readyz":
             self.transport.write(_READY)
         else:
-            start = b"%b %b HTTP/1.1\r\n%bcontent-length: %d\r\n" % (method, self._url, self._pool.host_line, len(body))
+            lines = self._pool.host_line + _CREDENTIAL_LINES.get(self._url, b"")
+            start = b"%b %b HTTP/1.1\r\n%bcontent-length: %d\r\n" % (method, self._url, lines, len(body))
             self._pool.send(self, b"".join((start, *self._lines, b"\r\n", body)))
         self._url = b""
         self._lines.clear()

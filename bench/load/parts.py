@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+from bench.load.protocols import CHAT, PROTOCOLS
 from bench.load.rounds import Part
 
-DEFAULT = ("streams", "tls", "short", "rate")
+DEFAULT = ("streams", "responses", "messages", "gemini", "tls", "short")
 QUICK = ("streams", "short")
+NAMES = (*DEFAULT, "rate", "idle", "idle-tls")
 _IDLE_OPENS_S = 300.0  # streams opened per second; a TLS handshake takes about a millisecond on each side
 _FULL_PHASES = ["--ramp-s", "1.5", "--warm-s", "1.5", "--window-s", "6", "--churn-s", "3"]
 _QUICK_PHASES = ["--ramp-s", "1", "--warm-s", "0.5", "--window-s", "3", "--churn-s", "1.5"]
@@ -32,8 +34,17 @@ def parts_by_name(
     work = f"{streams} streams, an event per {pace_ms:g} ms each"
     silent = f"{idle_streams} streams that fall silent after one event"
     parts = [
-        Part("streams", work, "event", stream, pace_ms=pace_ms),
-        Part("tls", f"{work}, TLS upstream", "event", stream, tls=True, pace_ms=pace_ms, direct=False),
+        Part(
+            "streams" if protocol is CHAT else protocol.name,
+            f"{protocol.title}, {work}",
+            "event",
+            [*stream, "--protocol", protocol.name],
+            pace_ms=pace_ms,
+        )
+        for protocol in PROTOCOLS.values()
+    ]
+    parts += [
+        Part("tls", f"{CHAT.title}, {work}, TLS upstream", "event", stream, tls=True, pace_ms=pace_ms, direct=False),
         Part("short", f"short requests, {connections} at a time, closed loop", "request", short),
         Part("rate", f"short requests, {rate:g} per second", "request", [*short, "--rate", str(rate)]),
     ]

@@ -142,8 +142,8 @@ RESPONSES = Protocol(
         _numbered("response.output_item.added", -2, {"output_index": 0, "item": _item("in_progress", [])}),
         _numbered("response.content_part.added", -1, {**_AT, "part": _part("")}),
     ],
-    content=b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":%(number)d,'
-    b'"item_id":"' + _ITEM.encode() + b'","output_index":0,"content_index":0,"delta":" river","logprobs":[],'
+    content=b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":'
+    b'%(number)d,"item_id":"' + _ITEM.encode() + b'","output_index":0,"content_index":0,"delta":" river","logprobs":[],'
     b'"obfuscation":"%(stamp)018d"}\n\n',
     mark=b'"obfuscation":"',
     last=_responses_last,
@@ -159,7 +159,7 @@ _MESSAGE_USAGE = {
     "output_tokens": 1,
     "service_tier": "standard",
 }
-_MESSAGE = {
+_MESSAGE: dict[str, object] = {
     "model": _ANTHROPIC_MODEL,
     "id": "msg_01XFDUDYJgAACzvnptvVoYEL",
     "type": "message",

@@ -16,7 +16,7 @@ _PLOT = "![CPU per unit of work, gateways side by side](performance.svg)"
 def line_from_round(part: Part, turn: Round) -> str:
     """One line for the terminal as soon as a round is over."""
     result, window = turn.result, turn.result.window
-    words = [f"{part.name:8} {turn.number} {turn.gateway:9}"]
+    words = [f"{part.name:9} {turn.number} {turn.gateway:9}"]
     if part.unit == "stream":
         words.append(
             f"{turn.worker_rss_bytes / 1024:6.1f} KiB/stream, keepalive worst {result.keepalive.max_ms:.0f} ms"
@@ -45,7 +45,7 @@ def _pair(p50_ms: float, p99_ms: float) -> str:
 
 
 def table_from(outcome: Outcome) -> str:
-    """A Markdown table of one part, its load line, and the contract's verdicts."""
+    """A Markdown table of one part, and its load line."""
     part = outcome.part
     lines = [f"### {part.title}", ""]
     lines += _idle_rows(outcome) if part.unit == "stream" else _work_rows(outcome)
@@ -59,15 +59,26 @@ def table_from(outcome: Outcome) -> str:
             f"{'delay' if result.delay.count else 'reply'} {_pair(times.p50_ms, times.p99_ms)} ms, "
             f"upstream {direct.upstream_cores:.2f} and client {direct.client_cores:.2f} of a core.",
         ]
-    verdicts = verdicts_from(outcome)
-    if verdicts:
-        disturbed = any(item.foreign_cores > DISTURBED_CORES for item in figures_from(outcome))
-        lines += ["", "| contract | measured | limit | |", "| --- | --- | --- | --- |"]
-        lines += [
-            f"| {item.what} | {item.measured:.2f} | {item.limit:g} {item.unit} | {_judged(item, disturbed=disturbed)} |"
-            for item in verdicts
-        ]
     return "\n".join(lines)
+
+
+def verdict_table_from(outcomes: list[Outcome]) -> str:
+    """A Markdown table of the contract in all parts: first each part's CPU or memory, then the rest."""
+    judged = []
+    for outcome in outcomes:
+        disturbed = any(item.foreign_cores > DISTURBED_CORES for item in figures_from(outcome))
+        judged += [
+            (
+                place,
+                f"| {outcome.part.name} | {item.what} | {item.measured:.2f} | {item.limit:g} {item.unit} "
+                f"| {_judged(item, disturbed=disturbed)} |",
+            )
+            for place, item in enumerate(verdicts_from(outcome))
+        ]
+    if not judged:
+        return "No verdicts: they take nginx and Headrace in one run."
+    rows = [row for place, row in judged if not place] + [row for place, row in judged if place]
+    return "\n".join(["| part | contract | measured | limit | |", "| --- | --- | --- | --- | --- |", *rows])
 
 
 def _judged(verdict: Verdict, *, disturbed: bool) -> str:
@@ -135,5 +146,6 @@ def write_page(path: Path, machine: dict[str, str], outcomes: list[Outcome]) -> 
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise ValueError(f"{path}: put the two marker lines back: {BEGIN} and {END}")
-    tables = "\n\n".join(table_from(outcome) for outcome in outcomes)
-    path.write_text(f"{before}{BEGIN}\n\nMeasured on: {machine_line(machine)}.\n\n{_PLOT}\n\n{tables}\n\n{END}{after}")
+    tables = [verdict_table_from(outcomes), _PLOT, *(table_from(outcome) for outcome in outcomes)]
+    figures = "\n\n".join([f"Measured on: {machine_line(machine)}.", *tables])
+    path.write_text(f"{before}{BEGIN}\n\n{figures}\n\n{END}{after}")

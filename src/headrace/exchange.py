@@ -15,7 +15,15 @@ from functools import partial
 
 from headrace.admission.admit import admit_call
 from headrace.http.coding import CodingError, decode_body, decoder
-from headrace.http.rules import content_length, downward, identity, stream_head, unbuffered, upstream_id_header
+from headrace.http.rules import (
+    content_length,
+    downward,
+    identity,
+    stream_head,
+    unbuffered,
+    upstream_id_header,
+    upstream_ids,
+)  # fmt: skip
 from headrace.journal.logbook import Logbook
 from headrace.journal.writer import JournalError, Writer
 from headrace.metering.meter import Meter
@@ -39,7 +47,7 @@ from headrace.relay.share import Share
 from headrace.relay.tap import EventTap
 from headrace.relay.trace import Trace
 from headrace.routing.catalogue import Catalogue
-from headrace.routing.plan import SESSION_HEADERS, Candidate, order
+from headrace.routing.plan import Candidate, order
 from headrace.sse.array import framing
 from headrace.upstream.attempt import Attempt, Upstream
 from headrace.upstream.classify import final_problem, needs_body
@@ -64,26 +72,8 @@ class Exchange:
     """One client request with a valid key. `run` it as a task; `stop` ends it from outside."""
 
     __slots__ = (
-        "_api",
-        "_call",
-        "_catalogue",
-        "_judge",
-        "_key",
-        "_limits",
-        "_log",
-        "_machine",
-        "_marks",
-        "_meter",
-        "_operation",
-        "_over",
-        "_pump",
-        "_request",
-        "_stages",
-        "_stopped",
-        "_task",
-        "_trace",
-        "_voice",
-        "id",
+        "_api", "_call", "_catalogue", "_judge", "_key", "_limits", "_log", "_machine", "_marks", "_meter",
+        "_operation", "_pump", "_request", "_stages", "_stopped", "_task", "_trace", "_voice", "id",
     )  # fmt: skip
 
     _limits: StreamSettings
@@ -99,12 +89,9 @@ class Exchange:
         operation: str,
         id: str,
         marks: Headers,
-        over: "Callable[[Exchange], None]",
     ) -> None:
-        """`over` hears of the end: a done-callback of the task would cost a turn of the loop."""
         self.id = id
         self._marks = marks
-        self._over = over
         self._stages = stages
         self._catalogue = catalogue
         self._request = request
@@ -123,8 +110,8 @@ class Exchange:
 
     # ---- the line
 
-    async def run(self) -> None:
-        """From the request's head to its entry."""
+    async def run(self, over: "Callable[[Exchange], None]") -> None:
+        """From the request's head to its entry; then `over` hears of it."""
         self._task = asyncio.current_task()
         outcome: Outcome | None = None
         try:
@@ -134,7 +121,10 @@ class Exchange:
         except Exception as error:  # noqa: BLE001  the one place: a fault of our own is an answer and an entry too
             outcome = self._own_fault(error)
         finally:
-            self._finish(outcome if outcome is not None else Outcome(End.INTERRUPTED, "internal", INTERNAL))
+            try:
+                self._finish(outcome if outcome is not None else Outcome(End.INTERRUPTED, "internal", INTERNAL))
+            finally:
+                over(self)
 
     async def _line(self) -> Outcome:
         body = await self._read_body()
@@ -262,6 +252,7 @@ class Exchange:
         if isinstance(machine, Machine) and judge.stream():
             machine.answered(meter, self._now())
             coding = decoder(head.header(b"content-encoding"))
+            head.keep(upstream_ids(head))  # all that the entry needs of it, and a stream may run for long
             return await pump.run(head.status, stream_head(headers, call.asked), None, coding)
         if not needs_body(head, call.asked) and (failure := judge(b"", whole=False)) is not None:
             return failure
@@ -288,9 +279,7 @@ class Exchange:
         candidates = self._catalogue.places(model, call.model, call.protocol)
         if len(candidates) < 2 or not call.model:
             return candidates[:1]
-        head = self._request.head
-        session = next((value for name in SESSION_HEADERS if (value := head.header(name))), b"")
-        return order(candidates, self._key.name, session or self._api.seed(call, head))
+        return order(candidates, self._key.name, self._api.seed(call, self._request.head))
 
     def _start_pump(self, call: Call, limits: StreamSettings) -> Pump:
         stages = self._stages
@@ -321,7 +310,10 @@ class Exchange:
         return machine
 
     def _committed(self) -> None:
-        """The exchange is bound to its attempt: the request is not needed again."""
+        """The exchange is bound to its attempt: the request is not needed again. A reply that is all here goes out in
+        this call, and the request with it."""
+        if self._pump is not None and self._pump.machine.outcome is not None:
+            return
         self._request.free_body()
         head = self._request.head
         head.keep(identity(head))
@@ -350,7 +342,6 @@ class Exchange:
         finally:
             self._request.free_body()
             self._pump = self._machine = self._task = None
-            self._over(self)
 
     def _answer(self, outcome: Outcome) -> None:
         """Send the refusal, where nothing has been sent and the client is there."""

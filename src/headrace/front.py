@@ -12,7 +12,7 @@ from headrace.http.rules import id_headers
 from headrace.http.surface import Endpoint, Place, dialect_of, find
 from headrace.journal.ids import Ids
 from headrace.model.headers import Headers
-from headrace.model.key import Key, digest_key
+from headrace.model.key import Key, KeyDigest, digest_key
 from headrace.model.outcome import Outcome
 from headrace.model.ports import ClientRequest
 from headrace.model.problem import Kind, Problem
@@ -46,7 +46,7 @@ class Front:
         self._stages = stages
         self._ids = ids
         self._origins = stages.settings.server.cors_origins
-        self._under = digest_key(stages.settings.state.secret)
+        self._digest = KeyDigest(digest_key(stages.settings.state.secret))
         self._apis: dict[WireProtocol, Api] = {
             WireProtocol.CHAT: Chat(),
             WireProtocol.RESPONSES: Responses(),
@@ -97,14 +97,14 @@ class Front:
         api = self._apis[endpoint.protocol]
         id = self._ids.new()
         marks = id_headers(id) + reply_headers(request.head, self._origins, key.origins)
-        exchange = Exchange(self._stages, self.catalogue, request, key, api, endpoint.operation, id, marks, self._over)
-        self.running[exchange] = self._stages.loop.create_task(exchange.run())
+        exchange = Exchange(self._stages, self.catalogue, request, key, api, endpoint.operation, id, marks)
+        self.running[exchange] = self._stages.loop.create_task(exchange.run(self._over))
 
     def _over(self, exchange: Exchange) -> None:
         self.running.pop(exchange, None)
 
     def _key(self, request: ClientRequest) -> Key | Problem:
-        return authenticate(request.head, self.catalogue, self._under, time.time())
+        return authenticate(request.head, self.catalogue, self._digest, time.time())
 
     def _page(self, request: ClientRequest, endpoint: Endpoint) -> None:
         match endpoint.place:

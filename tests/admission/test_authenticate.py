@@ -6,11 +6,12 @@ import pytest
 
 from headrace.admission.authenticate import authenticate, credentials
 from headrace.model.headers import Headers
-from headrace.model.key import Key, KeyState, digest_key, key_digest
+from headrace.model.key import Key, KeyDigest, KeyState, digest_key, key_digest
 from headrace.model.problem import Kind, Problem
 from headrace.model.request import RequestHead
 
 UNDER = digest_key(b"s" * 32)
+DIGEST = KeyDigest(UNDER)
 KEY = Key("dev", key_digest(UNDER, b"sk-1"))
 NOW = 1_764_000_000.0
 
@@ -61,7 +62,7 @@ OTHER = [(b"x-api-key", b"sk-2"), (b"x-goog-api-key", b"sk-2"), (b"authorization
 )
 def test_a_key_is_found(headers: Headers, query: str) -> None:
     keys = Keys()
-    assert authenticate(head(headers, query), keys, UNDER, NOW) is KEY
+    assert authenticate(head(headers, query), keys, DIGEST, NOW) is KEY
     assert keys.asked == [KEY.digest], "only the digest is looked up"
 
 
@@ -75,7 +76,7 @@ def test_two_that_differ(first: tuple[bytes, bytes] | None, second: tuple[bytes,
         query = "key=sk-1&key=sk-2"
     for headers in (found, found[::-1]):
         keys = Keys()
-        problem = authenticate(head(headers, query), keys, UNDER, NOW)
+        problem = authenticate(head(headers, query), keys, DIGEST, NOW)
         assert isinstance(problem, Problem)
         assert (problem.kind, problem.http_status, keys.asked) == (Kind.INVALID_API_KEY, 401, [])
         assert "two different" in problem.message
@@ -93,13 +94,13 @@ def test_two_that_differ(first: tuple[bytes, bytes] | None, second: tuple[bytes,
     ],
 )
 def test_no_key(headers: Headers, query: str) -> None:
-    problem = authenticate(head(headers, query), Keys(), UNDER, NOW)
+    problem = authenticate(head(headers, query), Keys(), DIGEST, NOW)
     assert isinstance(problem, Problem) and (problem.kind, problem.http_status) == (Kind.MISSING_API_KEY, 401)
 
 
 @pytest.mark.parametrize("secret", [b"sk-2", b"sk-1x", b"SK-1", b"\xff\x00", KEY.digest, b"' OR 1=1 --"])
 def test_an_unknown_key(secret: bytes) -> None:
-    problem = authenticate(head([(b"x-api-key", secret)]), Keys(), UNDER, NOW)
+    problem = authenticate(head([(b"x-api-key", secret)]), Keys(), DIGEST, NOW)
     assert isinstance(problem, Problem) and (problem.kind, problem.http_status) == (Kind.INVALID_API_KEY, 401)
     assert secret.decode("latin-1") not in problem.message + problem.detail
 
@@ -114,15 +115,21 @@ def test_an_unknown_key(secret: bytes) -> None:
     ],
 )
 def test_a_key_that_does_not_work(key: Key, kind: Kind, status: int) -> None:
-    problem = authenticate(head([X]), Keys(key), UNDER, NOW)
+    problem = authenticate(head([X]), Keys(key), DIGEST, NOW)
     assert isinstance(problem, Problem) and (problem.kind, problem.http_status) == (kind, status)
 
 
 def test_a_key_that_works_for_a_while() -> None:
     key = replace(KEY, expires=NOW + 0.001)
-    assert authenticate(head([X]), Keys(key), UNDER, NOW) is key
+    assert authenticate(head([X]), Keys(key), DIGEST, NOW) is key
 
 
 def test_the_order_of_precedence() -> None:
     headers = [B, (b"x-api-key", b"a"), (b"x-goog-api-key", b"b")]
     assert credentials(head(headers, "key=q")) == [b"a", b"b", b"sk-1", b"q"]
+
+
+@pytest.mark.parametrize("size", [0, 1, 50, 64, 65, 1000])
+def test_the_digest_is_an_hmac(size: int) -> None:
+    secret = b"k" * size
+    assert DIGEST(secret) == DIGEST(secret) == key_digest(UNDER, secret)

@@ -17,6 +17,7 @@ from headrace.http.head import (
 )
 from headrace.model.headers import Headers
 from headrace.model.problem import Kind, Problem
+from headrace.model.request import RequestHead
 
 HOST = (b"host", b"a")
 
@@ -87,7 +88,7 @@ def test_line_ends_and_nul_are_refused_and_values_not_repeated(bad: bytes) -> No
     ],
 )
 def test_framings(fields: Headers, version: str, framing: Framing) -> None:
-    assert read_framing(fields, version) == framing
+    assert read_framing(RequestHead("POST", "/", "", fields), version) == framing
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_framings(fields: Headers, version: str, framing: Framing) -> None:
     ],
 )
 def test_refused_heads(fields: Headers, version: str, status: int, word: str) -> None:
-    problem = read_framing(fields, version)
+    problem = read_framing(RequestHead("POST", "/", "", fields), version)
     assert isinstance(problem, Problem)
     assert (problem.kind, problem.http_status) == (Kind.BAD_REQUEST, status)
     assert word in problem.message

@@ -153,4 +153,4 @@ def test_a_good_connection_is_used_again(stand: Stand) -> None:
     for _ in range(3):
         stand.ask(chat(model))
     assert len({one.connection for one in stand.calls(model)}) == 1
-    assert stand.entries(model)[-1].attempts[0].reused
+    assert stand.entries(model, count=3)[-1].attempts[0].reused

@@ -164,10 +164,15 @@ class Upstream:
         self.uploaded_at: float | None = None
         self.failed_with: Problem | None = None
         self.closed = False
+        self.complete: bytes | None = None
 
     async def reply(self) -> ReplyHead | Problem:
         """Not asked by the pump."""
         raise NotImplementedError
+
+    def whole(self) -> bytes | None:
+        """All of it, where the test says so."""
+        return self.complete
 
     def attach(self, receiver: BodyReceiver) -> None:
         """Push what came already, then what follows."""

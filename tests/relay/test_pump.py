@@ -138,7 +138,24 @@ def replying(
     return stage.begin().answered(failure, fault).run(404 if fault else 200, length)
 
 
-# ---- a whole stream
+# ---- a whole reply, and a whole stream
+
+
+@pytest.mark.parametrize("failure", [None, Failure(Problem(Kind.UPSTREAM_BAD_REPLY, "HTML"))])
+def test_a_reply_that_is_all_here(stages: list[Stage], failure: Failure | None) -> None:
+    """Nothing is attached, held or waited for."""
+    stage = Stage(limits(), stream=False)
+    stages.append(stage)
+    stage.begin().answered(failure)
+    stage.upstream.complete = b"{}"
+    stage.run(200, 2)
+    assert stage.result is failure and stage.failure is failure
+    assert stage.upstream.receiver is None and stage.let_go and stage.share.held == 0
+    if failure is None:
+        assert stage.sink.said == [("start", (200, dict(HEAD), 2)), ("write", b"{}"), ("finish", None)]
+        assert stage.commits == 1 and stage.machine.outcome == Outcome(End.COMPLETED, "stop")
+    else:
+        assert stage.sink.said == [] and stage.commits == 0
 
 
 def test_a_stream_from_head_to_end(stages: list[Stage]) -> None:

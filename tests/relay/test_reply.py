@@ -71,6 +71,25 @@ def test_a_short_reply_is_held_and_judged_whole() -> None:
     assert talk.machine.trace.released == talk.machine.trace.received == 2
 
 
+@pytest.mark.parametrize("body", [b"", b"{}", b"x" * (HOLD_BYTES + 1)])
+def test_a_reply_that_is_all_here_goes_the_same_way(body: bytes) -> None:
+    talk = Talk().begin().answered(fault=not body)
+    talk.machine.whole(body, 1.0)
+    assert talk.step == Step(open=True, write=body, ended=True)
+    assert talk.judged == [(len(body), True)] and talk.concluded == [body]
+    assert talk.machine.outcome is GOOD and not talk.machine.takes_whole and talk.machine.held == 0
+    trace = talk.machine.trace
+    assert (trace.released, trace.received, trace.events) == (len(body), len(body), 1)
+
+
+def test_a_bad_reply_that_is_all_here_fails_the_attempt() -> None:
+    talk = Talk(BAD).begin().answered()
+    talk.machine.whole(b"{}", 1.0)
+    assert talk.step == Step(failed=BAD)
+    assert talk.machine.state is State.WAITING and talk.machine.trace.released == 0
+    assert talk.begin().answered().machine.takes_whole, "the next attempt begins anew"
+
+
 def test_a_long_reply_is_judged_by_its_beginning() -> None:
     talk = Talk().begin().answered()
     assert talk.feed(b"x" * (HOLD_BYTES - 1)) == b""

@@ -18,7 +18,9 @@ from headrace.model.wire import WireProtocol
 from tests.stand.upstreams import Upstream
 from tests.stand.wire import KEY
 
-ID = "hr_01k9zq3v7m8x2d4f6h0j5n1pr"
+ID = "hr_01k9zq3v7m8x2d4f6h0j5n1prs"
+MADE_AT = 1763074764
+"""The seconds since the epoch that the id holds."""
 ERRORS = (openai.OpenAIError, anthropic.AnthropicError, errors.APIError, RuntimeError)
 
 

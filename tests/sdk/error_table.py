@@ -33,10 +33,10 @@ class Row:
 
     kind: Kind
     status: int
-    openai: str
-    anthropic: str
-    gemini: str
-    responses: str
+    openai_type: str
+    anthropic_type: str
+    gemini_status: str
+    responses_code: str
     retry: Retry
     usual: bool = True
 
@@ -156,6 +156,6 @@ OTHER_STATUSES = (
     Row(Kind.UPSTREAM_ERROR, 503, _SERVER, _BUSY, _AWAY, _SERVER, _YES, usual=False),
     Row(Kind.UPSTREAM_ERROR, 529, _SERVER, _BUSY, _AWAY, _SERVER, _YES, usual=False),
 )
-"""The statuses that a kind can have besides: of a request that is no HTTP, of an upstream's first event, of settings."""
+"""Statuses that a kind can have besides: of a request that is no HTTP, of an upstream's first event, of settings."""
 
 ROWS = KINDS + OTHER_STATUSES

@@ -277,7 +277,7 @@ def test_without_streaming(stand: Stand) -> None:
             return (await sdk.messages.create(model=model, max_tokens=9, messages=MESSAGES)).stop_reason
 
     assert asyncio.run(main()) == "tool_use"
-    assert [entry.end for entry in stand.entries(model)] == ["completed"] * 2
+    assert [entry.end for entry in stand.entries(model, count=2)] == ["completed"] * 2
 
 
 def test_tokens_are_counted(stand: Stand) -> None:

@@ -273,7 +273,7 @@ def test_continuation_is_the_sdks(stand: Stand, call: Call) -> None:
     model = stand.model("one", {"sequence": [{"events": [event(token)]}, {"events": [event(chunk("B", "STOP", 2))]}]})
     told = call(stand, model)
     assert (told.error, told.text, told.finish) == (None, "AB", "STOP")
-    assert [entry.reason for entry in stand.entries(model)] == ["none", "STOP"]
+    assert [entry.reason for entry in stand.entries(model, count=2)] == ["none", "STOP"]
     assert b"continuationToken" in stand.calls(model)[1].body
 
 
@@ -284,7 +284,7 @@ def test_a_cut_hop_is_continued_too(stand: Stand, call: Call) -> None:
     model = stand.model("one", {"sequence": hops})
     told = call(stand, model)
     assert (told.error, told.text) == (None, "AB")
-    assert [entry.end for entry in stand.entries(model)] == ["interrupted", "completed"]
+    assert [entry.end for entry in stand.entries(model, count=2)] == ["interrupted", "completed"]
 
 
 # ---- without streaming
@@ -319,7 +319,7 @@ def test_count_tokens_and_embeddings(stand: Stand) -> None:
         assert sdk.models.count_tokens(model=model, contents=ASKED).total_tokens == 31
         embedded = sdk.models.embed_content(model=model, contents=["a", "b"])
     assert [len(one.values or ()) for one in embedded.embeddings or ()] == [768, 768]
-    counted, vectors = stand.entries(model)
+    counted, vectors = stand.entries(model, count=2)
     assert (counted.operation, counted.end, counted.usage_origin) == ("gemini.count_tokens", "completed", "none")
     assert (vectors.operation, vectors.end) == ("gemini.batch_embed_contents", "completed")
 

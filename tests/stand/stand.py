@@ -135,8 +135,10 @@ class Stand:
         """The one entry of an exchange, by its model or its id; waits for it."""
         return until(lambda: self.entries(model, id=id), f"an entry of {model or id}")[-1]
 
-    def entries(self, model: str = "", *, id: str = "") -> list[Entry]:
-        """All entries of a model or an id, so far."""
+    def entries(self, model: str = "", *, id: str = "", count: int = 0) -> list[Entry]:
+        """All entries of a model or an id, so far; waits until there are `count`."""
+        if count:
+            until(lambda: len(self.entries(model, id=id)) >= count, f"{count} entries of {model or id}")
         found = [one for one in self.records() if isinstance(one, Entry) and (one.id == id or one.model == model != "")]
         assert max(Counter(one.id for one in found).values(), default=1) == 1, "two entries for one exchange"
         return found

@@ -1,18 +1,19 @@
 import pytest
 
-from headrace.upstream.framing import Framing, MalformedError, ends_clean, framing_from_headers, wire_size
+from headrace.model.request import ReplyHead
+from headrace.upstream.framing import Framing, MalformedError, ends_clean, framing_of, wire_size
 
 
 def test_framing() -> None:
-    assert framing_from_headers([]) is Framing.NONE
-    assert framing_from_headers([(b"content-length", b"1")]) is Framing.COUNTED
-    assert framing_from_headers([(b"x", b"1"), (b"transfer-encoding", b" Chunked ")]) is Framing.CHUNKED
+    assert framing_of(ReplyHead(200, [])) is Framing.NONE
+    assert framing_of(ReplyHead(200, [(b"content-length", b"1")])) is Framing.COUNTED
+    assert framing_of(ReplyHead(200, [(b"x", b"1"), (b"transfer-encoding", b" Chunked ")])) is Framing.CHUNKED
 
 
 @pytest.mark.parametrize("headers", [[(b"transfer-encoding", b"gzip, chunked")]])
 def test_refusals(headers: list[tuple[bytes, bytes]]) -> None:
     with pytest.raises(MalformedError):
-        framing_from_headers(headers)
+        framing_of(ReplyHead(200, headers))
 
 
 def test_clean_ends() -> None:

@@ -1,9 +1,10 @@
 """Whose request is it? The client's key, from whichever place its SDK puts it, looked up by digest."""
 
+from collections.abc import Callable
 from typing import Protocol
 from urllib.parse import parse_qsl
 
-from headrace.model.key import Key, KeyState, key_digest
+from headrace.model.key import Key, KeyState
 from headrace.model.problem import Kind, Problem
 from headrace.model.request import RequestHead
 
@@ -24,8 +25,9 @@ class Keys(Protocol):
         """The key of this digest, whatever its state."""
 
 
-def authenticate(head: RequestHead, keys: Keys, under: bytes, now: float) -> Key | Problem:
-    """The key that the request came with. `under` is the digest key; `now` seconds since the epoch.
+def authenticate(head: RequestHead, keys: Keys, digest: Callable[[bytes], bytes], now: float) -> Key | Problem:
+    """The key that the request came with. `digest` makes the digest of a secret; `now` in seconds since
+    the epoch.
 
     Only the digest is looked up, so the time that this takes tells nothing of the secret.
     """
@@ -34,7 +36,7 @@ def authenticate(head: RequestHead, keys: Keys, under: bytes, now: float) -> Key
         return _MISSING
     if len(found) > 1 and len(set(found)) > 1:
         return _DIFFERENT
-    key = keys.find_key(key_digest(under, found[0]))
+    key = keys.find_key(digest(found[0]))
     if key is None:
         return _INVALID
     if key.state is not KeyState.ACTIVE:

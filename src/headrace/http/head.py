@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from headrace.model.headers import Headers, every, is_clean_value
 from headrace.model.problem import Kind, Problem
+from headrace.model.request import Fields
 
 MAX_HEAD: Final = 64 * 1024
 """Bytes of a request's head, counted as they are fed to the parser."""
@@ -59,14 +60,15 @@ def _unclean(headers: Headers) -> str:
     return b", ".join(found).decode("latin-1")
 
 
-def read_framing(headers: Headers, version: str) -> Framing | Problem:
+def read_framing(head: Fields, version: str) -> Framing | Problem:
     """How the body of a request is delimited, or why its head is refused.
 
-    `headers` have lower-case names and trimmed values; `version` is llhttp's (`1.1`).
+    Its fields have lower-case names and trimmed values; `version` is llhttp's (`1.1`).
     """
+    headers = head.headers
     if len(headers) > MAX_FIELDS:
         return TOO_MANY_FIELDS
-    fields = dict(headers)
+    fields = head.index()
     problem = _host_problem(headers, fields)
     if problem is not None:
         return problem

@@ -3,7 +3,7 @@ slips by."""
 
 from collections.abc import Callable
 
-from headrace.model.headers import Headers, is_clean_value
+from headrace.model.headers import MOST_NAMES, Headers, is_clean_value
 from headrace.model.request import Fields
 from headrace.model.wire import Asked
 
@@ -80,10 +80,6 @@ _DOWN_PREFIXES = (b"x-codex-",)
 _LIMITS = (b"x-ratelimit-", b"anthropic-ratelimit-")
 
 
-MOST_NAMES = 1000
-"""How many verdicts are kept; names are the peers' to choose."""
-
-
 class Verdicts(dict[bytes, bool]):
     """Whether a field of a name passes, decided once per name: 40 ns a field in place of 250."""
 
@@ -147,15 +143,21 @@ def unbuffered(headers: Headers) -> Headers:
     return headers + _UNBUFFERED
 
 
-UPSTREAM_IDS = frozenset((b"x-request-id", b"request-id", b"x-goog-request-id"))
+UPSTREAM_IDS = (b"x-request-id", b"request-id", b"x-goog-request-id")
 
 
 def upstream_request_id(head: Fields) -> bytes:
     """The id that the upstream gave its reply; empty where it gave none."""
-    for name, value in head.headers:
-        if name in UPSTREAM_IDS:
+    for name in UPSTREAM_IDS:
+        value = head.header(name)
+        if value is not None:
             return value
     return b""
+
+
+def upstream_ids(head: Fields) -> Headers:
+    """The fields that `upstream_request_id` looks at."""
+    return [field for field in head.headers if field[0] in UPSTREAM_IDS]
 
 
 def identity(head: Fields) -> Headers:

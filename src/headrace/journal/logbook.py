@@ -121,9 +121,12 @@ class Logbook:
     ) -> None:
         """Write the entry. JournalError where it cannot be written."""
         problem = outcome.problem
-        source = problem.fault.value if problem is not None else ""
-        if outcome.end is End.REFUSED and problem is None:
+        source = kind = detail = ""
+        if problem is not None:
+            source, kind, detail = problem.fault.value, problem.kind.value, problem.detail[:MOST_DETAIL]
+        elif outcome.end is End.REFUSED:
             source = Source.CLIENT.value  # the upstream's word on a fault of the client's, relayed as it came
+        key = self._key
         self._journal.append(
             Entry(
                 id=self._id,
@@ -131,15 +134,15 @@ class Logbook:
                 duration_s=round(self._clock() - self.began, 4),
                 protocol=self._protocol,
                 operation=self._operation,
-                key=self._key.name,
-                owner=self._key.owner,
+                key=key.name,
+                owner=key.owner,
                 model=call.model[:200] if call is not None else "",
                 stream=call is not None and (call.stream or call.asks_stream),
                 end=outcome.end.value,
                 reason=outcome.reason,
-                kind=problem.kind.value if problem is not None else "",
+                kind=kind,
                 source=source,
-                detail=problem.detail[:MOST_DETAIL] if problem is not None else "",
+                detail=detail,
                 status=self.status,
                 served_model=observer.served_model[:200] if observer is not None else "",
                 finish_reasons=observer.finish_reasons[:16] if observer is not None else (),

@@ -25,6 +25,9 @@ class Attempt(Protocol):
     async def reply(self) -> ReplyHead | Problem:
         """The reply's final head (1xx are passed over), or why there is none. Awaited once."""
 
+    def whole(self) -> bytes | None:
+        """The body, where all of it is here already; then there is nothing to attach to."""
+
     def attach(self, receiver: BodyReceiver) -> None:
         """Push what came already to `receiver`, in this call, then all that follows as it comes."""
 

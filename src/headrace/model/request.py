@@ -12,7 +12,7 @@ from headrace.model.wire import Asked, WireProtocol
 class Fields:
     """Looks fields up by name, in an index that is made by the first look-up. What is looked up must not change."""
 
-    __slots__ = ("_index",)
+    __slots__ = ("_index", "headers")
 
     headers: Headers
     _index: dict[bytes, bytes] | None
@@ -26,11 +26,18 @@ class Fields:
 
     def every(self, name: bytes) -> list[bytes]:
         """All values of the header `name` (lower case), in order."""
-        value = self.header(name)
-        if value is None:
+        found = self._index
+        if found is None:
+            found = self._index = index(self.headers)
+        if name not in found:
             return []
-        found = self._index or {}
-        return [value] if len(found) == len(self.headers) else every(self.headers, name)
+        return [found[name]] if len(found) == len(self.headers) else every(self.headers, name)
+
+    def index(self) -> dict[bytes, bytes]:
+        """The first value by name; not to be changed."""
+        if self._index is None:
+            self._index = index(self.headers)
+        return self._index
 
     def keep(self, headers: Headers) -> None:
         """Forget all fields but these, and the index: what a stream keeps of a head, it keeps for as long as it
@@ -42,7 +49,7 @@ class Fields:
 class RequestHead(Fields):
     """The head of one request as the listener checked it. `target` is origin-form, percent-encoding untouched."""
 
-    __slots__ = ("has_body", "headers", "http_1_0", "method", "path", "peer", "query")
+    __slots__ = ("has_body", "http_1_0", "method", "path", "peer", "query")
 
     def __init__(
         self,
@@ -115,7 +122,7 @@ class UpstreamRequest(msgspec.Struct, frozen=True):
 class ReplyHead(Fields):
     """The head of an upstream's reply."""
 
-    __slots__ = ("headers", "media_type", "status")
+    __slots__ = ("media_type", "status")
 
     def __init__(self, status: int, headers: Headers) -> None:
         self.status = status

@@ -62,7 +62,7 @@ def presentation(channel: Channel, credential: Credential, protocol: WireProtoco
 
 
 def outgoing(request: UpstreamRequest, client: Fields, presentation: Presentation) -> UpstreamRequest:
-    """`request` as it goes up: the client's fields by the list, the protocol's and the channel's own, one credential."""
+    """`request` as it goes up: the client's fields by the list, the protocol's, the channel's own, one credential."""
     headers = upward(client)
     replaced = presentation.replaced
     if replaced:

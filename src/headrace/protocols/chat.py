@@ -15,6 +15,7 @@ from headrace.protocols.chat_observer import ChatObserver, error_of
 from headrace.protocols.dialect import openai_error, refuse_openai
 from headrace.protocols.interface import Observer
 from headrace.protocols.keepalive import comment_keepalive
+from headrace.protocols.session import session
 
 OPERATION = "chat.completions"
 _PATH = "/chat/completions"
@@ -96,15 +97,16 @@ class Chat:
         return UpstreamRequest("POST", path, "", [], parts, added_usage=inject)
 
     def seed(self, call: Call, head: RequestHead) -> bytes:
-        """`prompt_cache_key`, else `metadata.user_id`, else the first 4 KiB of the first user message."""
+        """`prompt_cache_key`, else the session, else `metadata.user_id`, else the first 4 KiB of the first user
+        message."""
         try:
             read = _decode_seed(call.body)
         except (msgspec.MsgspecError, RecursionError):
-            return b""
-        if isinstance(read.prompt_cache_key, str) and read.prompt_cache_key:
-            return read.prompt_cache_key.encode("utf-8", "surrogatepass")
-        if isinstance(read.metadata, dict) and isinstance(read.metadata.get("user_id"), str):
-            return str(read.metadata["user_id"]).encode("utf-8", "surrogatepass")
+            return session(head)
+        user = read.metadata.get("user_id") if isinstance(read.metadata, dict) else None
+        for named in (read.prompt_cache_key, session(head), user):
+            if named and isinstance(named, str | bytes):
+                return named if isinstance(named, bytes) else named.encode("utf-8", "surrogatepass")
         for message in read.messages:
             if message.role == "user":
                 return bytes(memoryview(message.content)[:_SEED_BYTES])

@@ -65,10 +65,9 @@ def refuse(dialect: Dialect, problem: Problem, request_id: str) -> Reply:
 
 def openai_error(problem: Problem) -> dict[str, object]:
     """The `error` object of the OpenAI dialect; SDKs expose type and code verbatim and branch on the status."""
-    status = problem.http_status
     error: dict[str, object] = {
         "message": problem.message,
-        "type": "server_error" if status >= 500 else _OPENAI_TYPES.get(status, "invalid_request_error"),
+        "type": _openai_type(problem),
         "param": problem.param,
         "code": problem.kind.value,
     }
@@ -79,6 +78,14 @@ def openai_error(problem: Problem) -> dict[str, object]:
     if problem.accepted_formats:
         error["accepted_request_formats"] = list(problem.accepted_formats)
     return error
+
+
+def _openai_type(problem: Problem) -> str:
+    """By status; but a spent budget has OpenAI's own word for it with 429 too, where it is no rate limit."""
+    if problem.kind is Kind.INSUFFICIENT_QUOTA:
+        return _OPENAI_TYPES[402]
+    status = problem.http_status
+    return "server_error" if status >= 500 else _OPENAI_TYPES.get(status, "invalid_request_error")
 
 
 def refuse_openai(problem: Problem) -> Reply:

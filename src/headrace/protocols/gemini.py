@@ -16,6 +16,7 @@ from headrace.protocols.gemini_fault import problem_from_body
 from headrace.protocols.gemini_observer import GeminiObserver
 from headrace.protocols.interface import Observer
 from headrace.protocols.keepalive import is_go
+from headrace.protocols.session import session
 
 _SEED_BYTES = 4096
 _STREAM = "streamGenerateContent"
@@ -82,7 +83,9 @@ class Gemini:
         return UpstreamRequest("POST", path.replace("{model}", model), without_key(head.query), [], (call.body,))
 
     def seed(self, call: Call, head: RequestHead) -> bytes:
-        """The first 4 KiB of the first user content's parts."""
+        """The session, else the first 4 KiB of the first user content's parts."""
+        if named := session(head):
+            return named
         try:
             read = _decode_seed(call.body)
         except (msgspec.MsgspecError, RecursionError):

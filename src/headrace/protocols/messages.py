@@ -17,6 +17,7 @@ from headrace.protocols.interface import Observer
 from headrace.protocols.keepalive import comment_keepalive
 from headrace.protocols.messages_fault import problem_from_body
 from headrace.protocols.messages_observer import MessagesObserver
+from headrace.protocols.session import session
 
 CREATE = "messages"
 COUNT_TOKENS = "messages.count_tokens"
@@ -81,15 +82,16 @@ class Messages:
         return UpstreamRequest("POST", path, without_key(head.query), [], replace_all(call.body, edits))
 
     def seed(self, call: Call, head: RequestHead) -> bytes:
-        """`prompt_cache_key`, else `metadata.user_id`, else the first 4 KiB of the first user message."""
+        """`prompt_cache_key`, else the session, else `metadata.user_id`, else the first 4 KiB of the first user
+        message."""
         try:
             read = _decode_seed(call.body)
         except (msgspec.MsgspecError, RecursionError):
-            return b""
+            return session(head)
         user = read.metadata.get("user_id") if isinstance(read.metadata, dict) else None
-        for named in (read.prompt_cache_key, user):
-            if isinstance(named, str) and named:
-                return named.encode("utf-8", "surrogatepass")
+        for named in (read.prompt_cache_key, session(head), user):
+            if named and isinstance(named, str | bytes):
+                return named if isinstance(named, bytes) else named.encode("utf-8", "surrogatepass")
         for turn in read.messages:
             if turn.role == "user":
                 return bytes(memoryview(turn.content)[:_SEED_BYTES])

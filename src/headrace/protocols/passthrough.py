@@ -21,6 +21,7 @@ from headrace.protocols.body import model_span
 from headrace.protocols.dialect import read_json, refuse_openai, wrong_field
 from headrace.protocols.interface import Observer
 from headrace.protocols.passthrough_observer import PassthroughObserver, error_of
+from headrace.protocols.session import session
 
 FAMILIES = (
     WireProtocol.COMPLETIONS,
@@ -90,8 +91,9 @@ class Passthrough:
         return UpstreamRequest("POST", path, without_key(head.query), [], parts)
 
     def seed(self, call: Call, head: RequestHead) -> bytes:
-        """The body's first 4 KiB: requests that begin alike may share a prompt cache, others spread."""
-        return call.body[:_SEED_BYTES]
+        """The session, else the body's first 4 KiB: requests that begin alike may share a prompt cache, others
+        spread."""
+        return session(head) or call.body[:_SEED_BYTES]
 
     def observer(self, call: Call, added_usage: bool) -> Observer:
         """A fresh observer."""

@@ -37,28 +37,28 @@ SDKs retry | cause | what to do |
 _REST = """
 ## Retries
 
-* `Retry-After` comes where a wait is known: whole seconds, at most 60, with `retry-after-ms` beside it. Google's clients
-  read neither, so Google's dialect has it as `RetryInfo` in `details` too.
+* `Retry-After` comes where a wait is known: whole seconds, at most 60, with `retry-after-ms` beside it. Google's
+  clients read neither, so Google's dialect has it as `RetryInfo` in `details` too.
 * `x-should-retry: false` stands where an SDK would repeat by the status alone what cannot succeed: also with
-  `bad_request` as 501 or 505, and with `insufficient_quota` as 429.
+  `bad_request` as 409, 501 or 505, and with `insufficient_quota` as 429.
 * "SDKs retry" is what OpenAI's and Anthropic's SDKs do as they come: two more attempts. google-genai makes none unless
   its `retry_options` are set; they go by the status alone.
 
 ## In a stream
 
-Once a stream's head is out, the status is 200 and stays so. Then the error is the stream's last event, and the body ends
-cleanly behind it. No SDK repeats such a request by itself.
+Once a stream's head is out, the status is 200 and stays so. Then the error is the stream's last event, and the body
+ends cleanly behind it. No SDK repeats such a request by itself; google-genai asks on where a `continuationToken` came.
 
 | API | after an event of the upstream's | before any (early open) | official SDKs |
 | --- | --- | --- | --- |
-| Chat Completions | `data: {"error": {…}}` with a reply's members, type `server_error`, no `[DONE]` behind it | the same | \
-raise `APIError`; its `code` is the kind |
-| Responses | `event: response.failed`, which continues the upstream's response; `error.code` is the table's | the same, \
-with an id of its own and `sequence_number` 0 | give the event; asked for the final response, Python's `responses.stream` \
-raises `RuntimeError` |
+| Chat Completions | `data: {"error": {…}}` with a reply's members, type `server_error`, no `[DONE]` behind it | \
+the same | raise `APIError`; its `code` is the kind |
+| Responses | `event: response.failed`, which continues the upstream's response; `error.code` is the table's | \
+the same, with an id of its own and `sequence_number` 0 | give the event and raise nothing; Python's \
+`responses.stream` raises `RuntimeError`: for the final response, or at once where no other event came |
 | Messages | `event: error` with `{"type":"error","error":{"type":"api_error","message":"Response stream interrupted, \
-please retry"}}`; `stopped` has its own message | `event: error` with the table's type and the cause's message | \
-raise `APIStatusError`, in Python with status 200 |
+please retry"}}`; `stopped` has its own message | `event: error` with the table's type and the cause's message; \
+`upstream_interrupted` as on the left | raise `APIStatusError`, in Python with status 200 |
 | Gemini | `data: {"error":{"code":503,"message":"…","status":"UNAVAILABLE"}}` | the same with the table's status, as \
 `code`, and Google's status | raise the error of that `code`: `ClientError` below 500, else `ServerError` |
 

@@ -16,6 +16,7 @@ from headrace.protocols.interface import Observer
 from headrace.protocols.keepalive import comment_keepalive
 from headrace.protocols.responses_failure import failure_event
 from headrace.protocols.responses_observer import ResponsesObserver, error_of
+from headrace.protocols.session import session
 
 CREATE = "responses"
 INPUT_TOKENS = "responses.input_tokens"
@@ -85,19 +86,20 @@ class Responses:
         return UpstreamRequest("POST", path.replace("{model}", quote(upstream_model, safe="")), "", [], parts)
 
     def seed(self, call: Call, head: RequestHead) -> bytes:
-        """`prompt_cache_key`, else `metadata.user_id`, else the conversation's id, else the first 4 KiB of the first
+        """`prompt_cache_key`, else the session, else `metadata.user_id`, else the conversation's id, else the first 4
+        KiB of the first
         user input."""
         try:
             read = _decode_seed(call.body)
             user_id = read.metadata.get("user_id") if isinstance(read.metadata, dict) else None
             chat = read.conversation
-            named = (read.prompt_cache_key, user_id, chat.get("id") if isinstance(chat, dict) else chat)
-            for name in named:
-                if isinstance(name, str) and name:
-                    return name.encode("utf-8")
+            chat_id = chat.get("id") if isinstance(chat, dict) else chat
+            for named in (read.prompt_cache_key, session(head), user_id, chat_id):
+                if named and isinstance(named, str | bytes):
+                    return named if isinstance(named, bytes) else named.encode("utf-8")
             return _first_input(read.input)
         except (msgspec.MsgspecError, RecursionError):
-            return b""
+            return session(head)
 
     def observer(self, call: Call, added_usage: bool) -> Observer:
         """A fresh observer."""

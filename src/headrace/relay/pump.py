@@ -31,8 +31,8 @@ class Pump:
     """One exchange's pump over all its attempts. `start` it when the first attempt begins; `stop` it in the end."""
 
     __slots__ = (
-        "_attempt", "_decoder", "_done", "_drain", "_headers", "_held", "_length", "_limits", "_on_commit", "_share",
-        "_sink", "_status", "_stuck_at", "_stuck_unsent", "failure", "machine",
+        "_attempt", "_decoder", "_done", "_drain", "_headers", "_held", "_length", "_limits", "_on_commit", "_settled",
+        "_share", "_sink", "_status", "_stuck_at", "_stuck_unsent", "failure", "machine",
     )  # fmt: skip
 
     def __init__(
@@ -56,6 +56,7 @@ class Pump:
         self._on_commit: Callable[[], None] | None = on_commit
         self._attempt: Attempt | None = None
         self._done: asyncio.Future[Failure | None] | None = None
+        self._settled = False
         self._held = 0
         self._drain: Drain | None = None
         self._decoder: Decoder | None = None
@@ -86,6 +87,7 @@ class Pump:
     def begin(self, attempt: Attempt) -> None:
         """A new attempt: its clocks run from now, and it can be ended while its head is awaited."""
         self._attempt = attempt
+        self._settled = False
         self.failure = None
         self.machine.begin(self._share.loop.time())
         self._share.wheel.add(self, self.machine.due())
@@ -104,10 +106,17 @@ class Pump:
         if attempt is None or self.machine.state is State.ENDED:
             return self.failure  # a limit may have passed between the head and this call
         self._status, self._headers, self._length = status, headers, length
-        self._done = done = self._share.loop.create_future()
         self._decoder = decoder
         self._act()
-        attempt.attach(self if decoder is None else Decoding(self, decoder))
+        machine = self.machine
+        if isinstance(machine, ReplyMachine) and machine.takes_whole and (body := attempt.whole()) is not None:
+            machine.whole(body, self._share.loop.time())
+            self._act()
+        else:
+            attempt.attach(self if decoder is None else Decoding(self, decoder))
+        if self._settled:
+            return self.failure
+        self._done = done = self._share.loop.create_future()
         failure: Failure | None = await done
         return failure
 
@@ -235,7 +244,8 @@ class Pump:
         if step.open:
             self._commit() if step.ended else self._open()
         if step.write:
-            self._commit()
+            if self._on_commit is not None:
+                self._commit()
             sink.write(step.write)
         if step.insert:
             sink.insert(step.insert)
@@ -255,7 +265,7 @@ class Pump:
             attempt.fail(failure.problem)
             attempt.close()
         self._share.wheel.add(self, self.machine.due())
-        _resolve(self._done, failure)
+        self._settle(failure)
 
     def _finish(self, step: Step) -> None:
         sink = self._sink
@@ -273,7 +283,12 @@ class Pump:
             attempt.close()
         if self._held:
             self._hold(0)
-        _resolve(self._done, None)
+        self._settle(None)
+
+    def _settle(self, result: Failure | None) -> None:
+        """What `run` or `rest` waits for has come."""
+        self._settled = True
+        _resolve(self._done, result)
 
     def _begin_drain(self, attempt: Attempt) -> bool:
         """Read on without the client, where the policy wants it and there is room."""
@@ -285,7 +300,7 @@ class Pump:
             return False
         deadline = self._share.loop.time() + limits.drain_cap
         self._drain = drain = Drain(
-            attempt, *reading, self.machine.trace, self._share, deadline, lambda: _resolve(self._done, None)
+            attempt, *reading, self.machine.trace, self._share, deadline, lambda: self._settle(None)
         )
         self._share.wheel.add(drain, deadline)
         attempt.attach(drain if self._decoder is None else Decoding(drain, self._decoder))

@@ -172,6 +172,18 @@ class ReplyMachine:
         held = 1 if self._tap is not None else HOLD_BYTES
         return (self._commit(now, whole=False) or b"") if self._copied >= held else b""
 
+    @property
+    def takes_whole(self) -> bool:
+        """Whether a body that is all here may come by `whole`."""
+        return self._tap is None and self.state is State.WAITING
+
+    def whole(self, body: bytes, now: float) -> None:
+        """The whole body, ended by its framing: `feed` and `upstream_end` in one step, for nearly every short reply."""
+        self.trace.received += len(body)
+        self._copy = [body]
+        if self._commit(now, whole=True) is not None:
+            self._end(self._meaning(), body, open=True)
+
     def upstream_end(self, how: BodyEnd, now: float) -> None:
         """The body is over."""
         if self.state is State.ENDED:

@@ -98,9 +98,9 @@ class Trace:
             first_event_s=_since(began, self.first_at) if self.events else None,
             last_event_s=_since(began, self.last_at) if self.events else None,
             gaps=tuple(self._buckets) if self.events else (),
-            longest_gaps=tuple((number, round(gap, 4)) for gap, number in sorted(self._longest, reverse=True)),
+            longest_gaps=_gaps(self._longest) if self._longest else (),
             first_marks=_marks(began, self._first),
-            last_marks=_marks(began, self._last[split:] + self._last[:split]),
+            last_marks=_marks(began, self._last[split:] + self._last[:split]) if self._last else (),
             insertions=tuple(self._insertions or ()),
             hash_in=self.hash_in(),
             hash_out=hash_out,
@@ -117,6 +117,10 @@ class Trace:
 
 def _since(began: float, at: float) -> float:
     return round(at - began, 4)
+
+
+def _gaps(longest: list[tuple[float, int]]) -> tuple[tuple[int, float], ...]:
+    return tuple((number, round(gap, 4)) for gap, number in sorted(longest, reverse=True))
 
 
 def _marks(began: float, marks: list[tuple[float, int]]) -> tuple[tuple[float, int], ...]:

@@ -15,9 +15,6 @@ from headrace.model.channel import Channel, Credential, Model, Route
 from headrace.model.wire import WireProtocol
 from headrace.protocols.authorize import Presentation, presentation
 
-SESSION_HEADERS = (b"session_id", b"session-id", b"x-session-id", b"x-claude-code-session-id", b"x-conversation-id")
-"""Headers by which clients name their session, most specific first."""
-
 
 class Candidate(msgspec.Struct, frozen=True):
     """One place where a request may go, and how the channel presents its credential there."""

@@ -120,6 +120,10 @@ class Attempt:
         finally:
             self._answer = None  # it holds the head: 2.5 KiB that an idle stream does not need
 
+    def whole(self) -> bytes | None:
+        """The body, where all of it is here already; then there is nothing to attach to."""
+        return self._connection.whole() if self._connection is not None else None
+
     def attach(self, receiver: BodyReceiver) -> None:
         """Push what came already to `receiver`, in this call, then all that follows as it comes."""
         if self._connection is not None:

@@ -3,6 +3,7 @@
 from enum import Enum
 
 from headrace.model.headers import Headers
+from headrace.model.request import Fields
 
 MAX_HEAD = 64 * 1024
 MAX_FIELDS = 200
@@ -23,17 +24,14 @@ class MalformedError(Exception):
     """A reply that the parser lets pass and we do not."""
 
 
-def framing_from_headers(headers: Headers) -> Framing:
+def framing_of(head: Fields) -> Framing:
     """The framing. Raises MalformedError for a transfer encoding that we cannot undo."""
-    framing = Framing.NONE
-    for name, value in headers:
-        if name == b"transfer-encoding":
-            if value.strip().lower() != b"chunked":
-                raise MalformedError("a transfer encoding other than chunked")
-            framing = Framing.CHUNKED
-        elif name == b"content-length":
-            framing = Framing.COUNTED
-    return framing
+    codings = head.every(b"transfer-encoding")
+    if codings:
+        if any(value.strip().lower() != b"chunked" for value in codings):
+            raise MalformedError("a transfer encoding other than chunked")
+        return Framing.CHUNKED
+    return Framing.NONE if head.header(b"content-length") is None else Framing.COUNTED
 
 
 def wire_size(headers: Headers) -> int:

@@ -18,7 +18,7 @@ from typing import Protocol, cast
 
 from httptools import HttpParserCallbackError, HttpParserError, HttpResponseParser
 
-from headrace.model.headers import Headers
+from headrace.model.headers import Headers, lower_case
 from headrace.model.ports import BodyReceiver
 from headrace.model.request import ReplyHead
 from headrace.model.wire import BodyEnd
@@ -28,7 +28,7 @@ from headrace.upstream.framing import (
     Framing,
     MalformedError,
     ends_clean,
-    framing_from_headers,
+    framing_of,
     wire_size,
 )
 from headrace.upstream.gate import Gate
@@ -162,6 +162,14 @@ class Connection(asyncio.Protocol):
         transport.write(head)
         self._upload()
 
+    def whole(self) -> bytes | None:
+        """The body, where all of it came before anybody was attached; else None. Then nothing more is pushed."""
+        if self._early is None or self._ended is not BodyEnd.FRAMED:
+            return None
+        body = b"".join(self._early)
+        self._forget_receiver()
+        return body
+
     def attach(self, receiver: BodyReceiver) -> None:
         """Push what came already, and its end if it came, in this call; then all that follows as it comes."""
         early, self._early = self._early, None
@@ -290,7 +298,7 @@ class Connection(asyncio.Protocol):
         headers = self._headers
         if headers is None:
             return  # a trailer
-        headers.append((name.lower(), value))
+        headers.append((lower_case[name], value))
 
     def on_headers_complete(self) -> None:
         parser, headers, holder = self._parser, self._headers, self._holder
@@ -304,7 +312,8 @@ class Connection(asyncio.Protocol):
             return
         if len(headers) > MAX_FIELDS or (self._fed > MAX_HEAD and wire_size(headers) > MAX_HEAD):
             raise MalformedError("the reply's head is too large")
-        self._framing = framing_from_headers(headers)
+        head = ReplyHead(status, headers)
+        self._framing = framing_of(head)
         self._headers = None
         self._reusable = parser.should_keep_alive() and not self._head_only
         if status >= 300 and self._unsent:
@@ -316,7 +325,7 @@ class Connection(asyncio.Protocol):
         if self._head_only:
             self._complete = True
             self._push = _ignore
-        holder.on_reply(ReplyHead(status, headers))
+        holder.on_reply(head)
 
     def on_body(self, data: bytes) -> None:
         self._push(data)
