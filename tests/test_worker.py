@@ -2,9 +2,10 @@
 
 import asyncio
 import gc
+import inspect
 import socket
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -25,20 +26,20 @@ def collector() -> Iterator[None]:
     gc.set_threshold(*thresholds)
 
 
-def loaded(folder: Path, listen: str = "127.0.0.1:0") -> Loaded:
-    """A configuration without channels."""
+def loaded(folder: Path, listen: str = "127.0.0.1:0", more: str = "") -> Loaded:
+    """A configuration without channels, but those in `more`."""
     path = folder / "headrace.yaml"
-    path.write_text(f"server: {{listen: '{listen}'}}\nstate: {{directory: {folder / 'state'}}}\n")
+    path.write_text(f"server: {{listen: '{listen}'}}\nstate: {{directory: {folder / 'state'}}}\n{more}")
     path.chmod(0o600)
     return load(path).resolve(SECRET)
 
 
 @asynccontextmanager
 async def running(
-    folder: Path, listen: str = "127.0.0.1:0", sockets: list[socket.socket] | None = None
+    folder: Path, listen: str = "127.0.0.1:0", sockets: list[socket.socket] | None = None, more: str = ""
 ) -> AsyncIterator[Worker]:
     """A worker that has started, and that drains to nothing."""
-    made = loaded(folder, listen)
+    made = loaded(folder, listen, more)
     reports: list[str] = []
     worker = Worker(made.settings, made.catalogue, reports.append)
     await worker.start(sockets)
@@ -179,3 +180,65 @@ def test_an_idle_worker_is_gone_at_once(tmp_path: Path) -> None:
 
 async def _nothing() -> None:
     """It has drained already."""
+
+
+ONE_CHANNEL = """
+channels:
+  up: {base_url: "http://127.0.0.1:PORT/v1", allow_http: true, protocols: [chat], credentials: [{name: m, secret: s}]}
+models: {m: {routes: [{channel: up}]}}
+keys: [{name: k, secret: sk-hr-cycle-0123456789abcdef}]
+"""
+REPLY = b'{"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"}]}'
+EVENT = b'data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+
+
+async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """An upstream: a whole reply, or a stream where one is asked for."""
+    with suppress(asyncio.IncompleteReadError):
+        while head := await reader.readuntil(b"\r\n\r\n"):
+            length = next(int(line[15:]) for line in head.split(b"\r\n") if line.startswith(b"content-length:"))
+            streams = b"stream" in await reader.readexactly(length)
+            kind, body = (b"text/event-stream", EVENT) if streams else (b"application/json", REPLY)
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: %b\r\n" % kind)
+            writer.write(b"content-length: %d\r\n\r\n%b" % (len(body), body))
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    ("body", "end"),
+    [(b'{"model":"m"}', REPLY), (b'{"model":"m","stream":true}', b"0\r\n\r\n"), (b'{"model":"x"}', b"}")],
+    ids=["reply", "stream", "refusal"],
+)
+def test_a_finished_exchange_leaves_no_cycle(tmp_path: Path, body: bytes, end: bytes) -> None:
+    """Reference counts free it at once: no full collection runs above 200 streams, so a cycle would stay."""
+    ask_it = (
+        b"POST /v1/chat/completions HTTP/1.1\r\nhost: g\r\nauthorization: Bearer sk-hr-cycle-0123456789abcdef\r\n"
+        b"content-length: %d\r\n\r\n%b" % (len(body), body)
+    )
+
+    async def main() -> None:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        more = ONE_CHANNEL.replace("PORT", str(server.sockets[0].getsockname()[1]))
+        async with running(tmp_path, more=more) as worker:
+            address = worker.addresses[0]
+            reader, writer = await asyncio.open_connection(address.host, address.port)
+            writer.write(ask_it)
+            await reader.readuntil(end)  # what is made once
+            gc.collect()
+            gc.set_debug(gc.DEBUG_SAVEALL)
+            try:
+                for _ in range(5):
+                    writer.write(ask_it)
+                    await reader.readuntil(end)
+                await asyncio.sleep(0.01)
+                gc.collect()
+                left = {type(one).__qualname__ for one in gc.garbage if type(one).__module__.startswith("headrace")}
+                left |= {one.__qualname__ for one in gc.garbage if inspect.iscoroutine(one) or inspect.isfunction(one)}
+            finally:
+                gc.set_debug(0)
+                gc.garbage.clear()
+            writer.close()
+        server.close()
+        assert not left
+
+    run(main())

@@ -3,7 +3,7 @@
 import pytest
 
 from headrace.http import rules
-from headrace.model.headers import Headers
+from headrace.model.headers import MOST_NAMES, Headers
 from headrace.model.request import ReplyHead
 
 UP = [
@@ -91,3 +91,27 @@ def test_stream_head() -> None:
 def test_who_a_client_is() -> None:
     headers = [(b"authorization", b"secret"), (b"user-agent", b"x"), (b"x-stainless-lang", b"go"), (b"cookie", b"c")]
     assert rules.identity(head(headers)) == [(b"user-agent", b"x"), (b"x-stainless-lang", b"go")]
+
+
+def test_verdicts_are_kept_and_bounded() -> None:
+    asked: list[bytes] = []
+
+    def decide(name: bytes) -> bool:
+        asked.append(name)
+        return name.startswith(b"y")
+
+    verdicts = rules.Verdicts(decide)
+    assert [verdicts[b"yes"], verdicts[b"no"], verdicts[b"yes"]] == [True, False, True]
+    assert asked == [b"yes", b"no"]
+    for number in range(2000):
+        assert verdicts[b"y%d" % number]
+    assert len(verdicts) == MOST_NAMES
+    assert not verdicts[b"n" * 65] and b"n" * 65 not in verdicts
+
+
+def test_connection_says_the_same_however_it_is_sent() -> None:
+    """Its usual values need no reading; doubled or together with others they are read."""
+    for values in ([b"keep-alive"], [b"close"], [b"Keep-Alive"], [b"keep-alive", b"x"], [b"keep-alive, x"]):
+        fields = [*((b"connection", value) for value in values), (b"x", b"1"), (b"y", b"2")]
+        named = any(b"x" in value for value in values)
+        assert rules.upward(head(fields)) == fields[len(values) + named :]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.model.catalogue import CatalogueParts
-from headrace.model.channel import BaseUrl, Channel, Model, Route
+from headrace.model.channel import BaseUrl, Channel, Credential, Model, Route
 from headrace.model.key import Key
 from headrace.model.wire import WireProtocol
 from headrace.routing.catalogue import COMPARED_LENGTH, FORMATS, Catalogue
@@ -286,3 +286,19 @@ def test_home_is_a_channel_of_the_keys_models(allowed: tuple[str, ...], name: st
 
 def test_a_model_that_does_not_publish_the_family_leads_nowhere() -> None:
     assert home(homes(model("m", "a", protocols=frozenset((WireProtocol.CHAT,))))) is None
+
+
+# -------------------------------------------------------------------------------------------------------------- places
+
+
+def test_places_are_made_once_for_a_name_and_anew_behind_a_pattern() -> None:
+    able = Channel("able", URL, frozenset({WireProtocol.CHAT}), (Credential("main", "secret"),))
+    snapshot = Catalogue(CatalogueParts((able,), (model("gpt-5", "able"), model("gpt-*", "able")), ()))
+    exact, pattern = snapshot.find_model("gpt-5"), snapshot.find_model("gpt-x")
+    assert exact is not None and pattern is not None
+    first = snapshot.places(exact, "gpt-5", WireProtocol.CHAT)
+    assert [one.upstream_model for one in first] == ["gpt-5"]
+    assert snapshot.places(exact, "gpt-5", WireProtocol.CHAT) is first
+    assert snapshot.places(exact, "gpt-5", WireProtocol.MESSAGES) == ()
+    for asked in ("gpt-x", "gpt-y", "gpt-*"):
+        assert [one.upstream_model for one in snapshot.places(pattern, asked, WireProtocol.CHAT)] == [asked]

@@ -48,7 +48,8 @@ def authenticate(head: RequestHead, keys: Keys, digest: Callable[[bytes], bytes]
 
 def credentials(head: RequestHead) -> list[bytes]:
     """Every key in the request, in order of precedence: x-api-key, x-goog-api-key, Bearer, `?key=`."""
-    found = [value.strip() for name in _KEY_FIELDS for value in head.every(name)]
+    fields = head.index()
+    found = [value.strip() for name in _KEY_FIELDS if name in fields for value in head.every(name)]
     for value in head.every(b"authorization"):
         scheme, _, rest = value.strip().partition(b" ")
         if scheme.lower() == b"bearer":

@@ -47,11 +47,10 @@ def response_head(status: int, headers: Headers) -> bytes:
     (`model.headers.is_clean_value`); here it is the last guard.
     """
     line = _STATUS_LINES.get(status) or b"HTTP/1.1 %d " % status
-    head = b"\r\n".join([line, *map(_join_field, headers), b"", b""])
-    ends = len(headers) + 2
-    if head.count(b"\n") != ends or head.count(b"\r") != ends or b"\0" in head:
+    lines = list(map(_join_field, headers))
+    if not is_clean_value(b"".join(lines)):  # searched before the line ends are put between: that halves the cost
         raise ValueError(f"CR, LF or NUL in a response header: {_unclean(headers)}")
-    return head
+    return b"\r\n".join((line, *lines, b"\r\n"))
 
 
 def _unclean(headers: Headers) -> str:

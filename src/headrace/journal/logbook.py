@@ -7,7 +7,7 @@ from typing import Protocol
 from headrace.http.rules import upstream_request_id
 from headrace.journal.writer import Writer
 from headrace.model.channel import Channel, Credential
-from headrace.model.entry import AttemptLine, Entry, Opened, Wire
+from headrace.model.entry import AttemptLine, Entry, Opened, Wire, seconds_since
 from headrace.model.key import Key
 from headrace.model.outcome import End, Outcome
 from headrace.model.problem import Kind, Problem, Source
@@ -97,8 +97,8 @@ class Logbook:
                 channel=place.channel.name,
                 credential=place.credential.name,
                 upstream_model=place.upstream_model,
-                started_s=round(started - self.began, 4),
-                ended_s=round(self._clock() - self.began, 4),
+                started_s=seconds_since(self.began, started),
+                ended_s=seconds_since(self.began, self._clock()),
                 status=head.status if head is not None else None,
                 verdict=failure.kind.value if failure is not None else verdict,
                 detail=failure.detail[:MOST_DETAIL] if failure is not None else "",
@@ -131,7 +131,7 @@ class Logbook:
             Entry(
                 id=self._id,
                 at=self.at,
-                duration_s=round(self._clock() - self.began, 4),
+                duration_s=seconds_since(self.began, self._clock()),
                 protocol=self._protocol,
                 operation=self._operation,
                 key=key.name,

@@ -90,11 +90,11 @@ class Call:
     choices: int = 1
     asks_stream: bool = False
     """Passthrough: whether the request says `stream: true`. It decides nothing; the entry tells it."""
+    stream: bool = field(init=False, compare=False)
+    """Whether the answer was asked for piece by piece."""
 
-    @property
-    def stream(self) -> bool:
-        """Whether the answer was asked for piece by piece."""
-        return self.asked is Asked.EVENTS or self.asked is Asked.ARRAY
+    def __post_init__(self) -> None:
+        self.stream = self.asked is Asked.EVENTS or self.asked is Asked.ARRAY
 
 
 class UpstreamRequest(msgspec.Struct, frozen=True):

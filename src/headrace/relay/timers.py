@@ -38,7 +38,10 @@ class Wheel:
         if place is not None:
             self._take_out(ticker, place)
         self._place[ticker] = bucket
-        self._buckets.setdefault(bucket, {})[ticker] = None
+        bucket_tickers = self._buckets.get(bucket)
+        if bucket_tickers is None:
+            bucket_tickers = self._buckets[bucket] = {}
+        bucket_tickers[ticker] = None
         if self._timer is None and not self._turning:
             self._arm()
 

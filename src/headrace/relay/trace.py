@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from hashlib import sha256
 
-from headrace.model.entry import Wire
+from headrace.model.entry import Wire, seconds_since
 
 GAP_BOUNDS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 15.0, 60.0)
 """Upper bounds of the first 11 of 12 buckets."""
@@ -95,8 +95,8 @@ class Trace:
             events=self.events,
             heartbeats=self.heartbeats,
             keepalives=self.keepalives,
-            first_event_s=_since(began, self.first_at) if self.events else None,
-            last_event_s=_since(began, self.last_at) if self.events else None,
+            first_event_s=seconds_since(began, self.first_at) if self.events else None,
+            last_event_s=seconds_since(began, self.last_at) if self.events else None,
             gaps=tuple(self._buckets) if self.events else (),
             longest_gaps=_gaps(self._longest) if self._longest else (),
             first_marks=_marks(began, self._first),
@@ -115,13 +115,9 @@ class Trace:
             self._shortest_kept = min(longest)[0]
 
 
-def _since(began: float, at: float) -> float:
-    return round(at - began, 4)
-
-
 def _gaps(longest: list[tuple[float, int]]) -> tuple[tuple[int, float], ...]:
     return tuple((number, round(gap, 4)) for gap, number in sorted(longest, reverse=True))
 
 
 def _marks(began: float, marks: list[tuple[float, int]]) -> tuple[tuple[float, int], ...]:
-    return tuple((_since(began, at), size) for at, size in marks)
+    return tuple((seconds_since(began, at), size) for at, size in marks)

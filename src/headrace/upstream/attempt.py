@@ -150,6 +150,8 @@ class Attempt:
 
     def close(self) -> None:
         """Let the connection go: to the pool if the body came whole and clean, else closed. May be called twice."""
+        if self._closed:
+            return
         self._closed = True
         self._request = None
         opening, self._opening = self._opening, None
