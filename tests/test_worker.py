@@ -29,7 +29,7 @@ def collector() -> Iterator[None]:
 def loaded(folder: Path, listen: str = "127.0.0.1:0", more: str = "") -> Loaded:
     """A configuration without channels, but those in `more`."""
     path = folder / "headrace.yaml"
-    path.write_text(f"server: {{listen: '{listen}'}}\nstate: {{directory: {folder / 'state'}}}\n{more}")
+    path.write_text(f"server: {{listen: '{listen}', drain_notice: 100ms}}\nstate: {{directory: {folder / 'state'}}}\n{more}")
     path.chmod(0o600)
     return load(path).resolve(SECRET)
 
@@ -163,7 +163,7 @@ def test_full_collections_by_hand_below_a_number_of_streams(
     run(main())
 
 
-def test_an_idle_worker_is_gone_at_once(tmp_path: Path) -> None:
+def test_an_idle_worker_is_gone_once_the_notice_is_over(tmp_path: Path) -> None:
     async def main() -> None:
         began = asyncio.get_running_loop().time()
         async with running(tmp_path) as worker:

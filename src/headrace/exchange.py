@@ -10,7 +10,7 @@ and one entry is written.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from headrace.admission.admit import admit_call
@@ -25,17 +25,17 @@ from headrace.http.rules import (
     upstream_ids,
 )  # fmt: skip
 from headrace.journal.logbook import Logbook
-from headrace.journal.writer import JournalError, Writer
+from headrace.journal.writer import JournalError
 from headrace.metering.meter import Meter
 from headrace.model.channel import Model
 from headrace.model.headers import Headers
 from headrace.model.key import Key
 from headrace.model.outcome import End, Failure, Outcome
 from headrace.model.ports import ClientRequest
-from headrace.model.problem import Kind, Problem
+from headrace.model.problem import LOST_OR_LATE, Kind, Problem
 from headrace.model.refusal import BAD_CODING, INTERNAL, NO_CHANNEL, NO_JOURNAL, SHUTDOWN, refused, refused_upstream
 from headrace.model.request import Call, ReplyHead
-from headrace.model.settings import Settings, StreamSettings
+from headrace.model.settings import StreamSettings
 from headrace.protocols.authorize import outgoing
 from headrace.protocols.interface import Api
 from headrace.protocols.voice import Voice
@@ -43,29 +43,16 @@ from headrace.relay.clock import Clock
 from headrace.relay.machine import Machine
 from headrace.relay.pump import Pump
 from headrace.relay.reply import ReplyClock, ReplyMachine
-from headrace.relay.share import Share
 from headrace.relay.tap import EventTap
 from headrace.relay.trace import Trace
 from headrace.routing.catalogue import Catalogue
 from headrace.routing.plan import Candidate, order
 from headrace.sse.array import framing
-from headrace.upstream.attempt import Attempt, Upstream
+from headrace.stages import Stages
+from headrace.upstream.attempt import Attempt
 from headrace.upstream.classify import final_problem, needs_body
 from headrace.upstream.judge import Judge
 from headrace.upstream.repeat import pause_before_repeat
-
-
-@dataclass(frozen=True, slots=True)
-class Stages:
-    """What all exchanges of a worker share."""
-
-    loop: asyncio.AbstractEventLoop
-    settings: Settings
-    share: Share
-    upstream: Upstream
-    journal: Writer
-    report: Callable[[str], None]
-    """Says a line to the operator: faults of our own."""
 
 
 class Exchange:
@@ -73,7 +60,7 @@ class Exchange:
 
     __slots__ = (
         "_api", "_call", "_catalogue", "_judge", "_key", "_limits", "_log", "_machine", "_marks", "_meter",
-        "_operation", "_pump", "_request", "_stages", "_stopped", "_task", "_trace", "_voice", "id",
+        "_operation", "_pump", "_request", "_stages", "_stopped", "_task", "_trace", "_voice", "id", "refusal",
     )  # fmt: skip
 
     _limits: StreamSettings
@@ -103,6 +90,8 @@ class Exchange:
         self._machine: Machine | ReplyMachine | None = None
         self._pump: Pump | None = None
         self._meter: Meter | None = None
+        self.refusal: Problem | None = None
+        """Set where nothing may begin any more: then this is all that the client hears."""
         self._judge: Judge | None = None
         self._trace = Trace()
         self._stopped: Outcome | None = None
@@ -127,6 +116,8 @@ class Exchange:
                 over(self)
 
     async def _line(self) -> Outcome:
+        if self.refusal is not None:
+            return refused(self.refusal)
         body = await self._read_body()
         if isinstance(body, Problem):
             return self._unreadable(body)
@@ -152,8 +143,8 @@ class Exchange:
         encodings = self._request.head.every(b"content-encoding")
         if isinstance(body, Problem) or not encodings:
             return body
-        limit = self._stages.settings.server.max_body
-        return await self._stages.loop.run_in_executor(None, decode_body, body, b",".join(encodings), limit)
+        work = b",".join(encodings), self._stages.settings.server.max_body, self._request.charge
+        return await self._stages.loop.run_in_executor(None, decode_body, body, *work)
 
     async def _attempt_all(self, call: Call, model: Model, candidates: Sequence[Candidate]) -> Outcome:
         """Try candidate after candidate until one is committed, or none is left."""
@@ -164,26 +155,30 @@ class Exchange:
         self._voice = Voice(self._api, self._request.head, limits.keepalive_comment, self.id)
         pump = self._start_pump(call, limits)
         failures: list[Problem] = []
-        for number in range(limits.max_attempts):
-            candidate = candidates[min(number, len(candidates) - 1)]
-            if number >= len(candidates) and not await self._may_repeat(number == len(candidates), failures, pump):
+        waiting = list(candidates)
+        repeated = False
+        while pump.machine.outcome is None and len(failures) < limits.max_attempts:
+            if waiting:
+                candidate = waiting.pop(0)
+            elif repeated or not await self._may_repeat(failures, pump):
                 break
+            else:
+                repeated = True
             failure = await self._attempt(call, candidate, pump)
-            if pump.machine.outcome is not None:
-                return pump.machine.outcome
-            if failure is None:
-                raise AssertionError("an attempt that is over has an outcome or a failure")
-            failures.append(failure.problem)
-            if failure.final or (_is_clients(failure.problem) and not self._is_replaceable()):
-                break
-        problem = final_problem(failures)
-        if pump.machine.outcome is None:
-            pump.end(Outcome(End.REFUSED, problem.kind.value, problem))
-        return pump.machine.outcome or refused(problem)
+            if failure is not None:
+                failures.append(failure.problem)
+                if failure.final or (failure.problem.kind is Kind.BAD_REQUEST and not self._is_replaceable()):
+                    break
+            if self._log.maybe_executed:  # never again on a credential that may have done the work
+                waiting = [other for other in waiting if not other.shares_credential(candidate)]
+        refusal = refused(final_problem(failures))
+        pump.end(refusal)  # the first ending wins: it may be over already
+        ended = pump.machine.outcome
+        return ended if ended is not None else refusal
 
-    async def _may_repeat(self, first_repeat: bool, failures: list[Problem], pump: Pump) -> bool:
+    async def _may_repeat(self, failures: list[Problem], pump: Pump) -> bool:
         """One more try on the last credential, after a pause."""
-        pause = pause_before_repeat(self._log.last_status, failures[-1]) if first_repeat else None
+        pause = pause_before_repeat(self._log.last_status, failures[-1])
         if pause is None:
             return False
         await pump.rest(pause)
@@ -215,8 +210,13 @@ class Exchange:
                 except CodingError as error:
                     failure = Failure(replace(BAD_CODING, detail=str(error)))
         finally:
-            problem = failure.problem if failure is not None else None
-            self._log.attempted(candidate, attempt, started, head, problem, self._word())
+            problem, word = (failure.problem if failure is not None else None), self._word()
+            outcome = pump.machine.outcome
+            if outcome is not None and outcome.end is End.CLIENT_GONE:
+                problem, word = None, outcome.end.value  # nobody's failure
+            if failure is not None:
+                self._meter = None  # what it read belongs to no answer
+            self._log.attempted(candidate, attempt, started, head, problem, word)
             attempt.close()
         return failure
 
@@ -254,7 +254,8 @@ class Exchange:
             coding = decoder(head.header(b"content-encoding"))
             head.keep(upstream_ids(head))  # all that the entry needs of it, and a stream may run for long
             return await pump.run(head.status, stream_head(headers, call.asked), None, coding)
-        if not needs_body(head, call.asked) and (failure := judge(b"", whole=False)) is not None:
+        promised = isinstance(machine, Machine) and machine.head_sent and head.status < 300
+        if (promised or not needs_body(head, call.asked)) and (failure := judge(b"", whole=False)) is not None:
             return failure
         reply = machine if isinstance(machine, ReplyMachine) else self._reply_machine(machine)
         fault = head.status >= 400
@@ -271,6 +272,8 @@ class Exchange:
             pump.machine = machine
             if reply is not machine and reply.outcome is not None:
                 pump.end(reply.outcome)  # it ended while a stream was promised: only the stream's machine can say so
+            elif reply is not machine and failure.problem.kind in LOST_OR_LATE:
+                failure = Failure(failure.problem)  # a stream that did not begin may begin elsewhere
         return failure
 
     # ---- before the attempts
@@ -303,10 +306,12 @@ class Exchange:
         It waits for the first byte no longer than a stream would. Where a stream's head has gone out already, it can
         end nothing by itself.
         """
-        limits = replace(self._limits, reply=self._limits.first_event)
+        limits, now = self._limits, self._now()
+        left = limits.first_event if promised is None else promised.clock.left_for_first_event(now)
+        limits = replace(limits, reply=left)
         clock = ReplyClock(limits, self._log.began)
         machine = ReplyMachine(limits, clock, self._trace, promised is not None and promised.head_sent)
-        machine.begin(self._now())
+        machine.begin(now)
         return machine
 
     def _committed(self) -> None:
@@ -362,8 +367,8 @@ class Exchange:
     def _write_entry(self, outcome: Outcome) -> None:
         meter, machine, sink = self._meter, self._machine, self._request.sink
         early_open = machine is not None and machine.early_open
-        if early_open:
-            self._log.status = 200  # whatever the upstream said later
+        if early_open or not sink.started:
+            self._log.status = 200 if early_open else None  # whatever the upstream said
         wire = self._trace.wire(self._log.began, sink.hash_out(), meter.unreadable if meter is not None else 0)
         try:
             self._log.close(
@@ -392,7 +397,3 @@ class Exchange:
 
     def _now(self) -> float:
         return self._stages.loop.time()
-
-
-def _is_clients(problem: Problem) -> bool:
-    return problem.kind is Kind.BAD_REQUEST

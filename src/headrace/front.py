@@ -6,7 +6,7 @@ from collections import Counter
 
 from headrace.admission.admit import unknown_model
 from headrace.admission.authenticate import authenticate
-from headrace.exchange import Exchange, Stages
+from headrace.exchange import Exchange
 from headrace.http.cors import is_preflight, preflight, reply_headers
 from headrace.http.rules import id_headers
 from headrace.http.surface import Endpoint, Place, dialect_of, find
@@ -27,6 +27,7 @@ from headrace.protocols.model_list import ModelLine, list_form
 from headrace.protocols.passthrough import FAMILIES, Passthrough
 from headrace.protocols.responses import Responses
 from headrace.routing.catalogue import Catalogue
+from headrace.stages import Stages
 
 _JSON = (b"content-type", b"application/json")
 _ABOUT = b'{"name":"headrace","what":"a streaming gateway for LLM APIs","docs":"README.md and docs/ of the source"}'
@@ -89,15 +90,13 @@ class Front:
         if isinstance(key, Problem):
             self._refuse(request, key)
             return
-        if self.draining:
-            self._refuse(request, _DRAINING)
-            return
         if endpoint.protocol is None:
             raise AssertionError("an exchange's endpoint has a protocol")
         api = self._apis[endpoint.protocol]
         id = self._ids.new()
         marks = id_headers(id) + reply_headers(request.head, self._origins, key.origins)
         exchange = Exchange(self._stages, self.catalogue, request, key, api, endpoint.operation, id, marks)
+        exchange.refusal = _DRAINING if self.draining else None
         # Not `create_task`, which spells out a name first, to give it this one then: 1 µs.
         self.running[exchange] = asyncio.Task(exchange.run(self._over), loop=self._stages.loop, name=id)
 

@@ -1,6 +1,7 @@
 """The composition root of the line: one process, one loop, all stages, and the order in which they start and end."""
 
 import asyncio
+import contextlib
 import gc
 import os
 import socket
@@ -10,7 +11,6 @@ from typing import Any
 
 import uvloop
 
-from headrace.exchange import Stages
 from headrace.front import Front
 from headrace.journal.ids import Ids
 from headrace.journal.writer import Writer
@@ -23,13 +23,15 @@ from headrace.model.settings import Address, Settings
 from headrace.relay.share import Share
 from headrace.relay.timers import Wheel
 from headrace.routing.catalogue import Catalogue
+from headrace.stages import Stages
 from headrace.upstream.attempt import Upstream
 
 FULL_COLLECTION_BELOW = 200
 """Open streams above which no full garbage collection runs: at 9,000 streams one stops everything for 125 ms."""
 COLLECT_S = 30.0
 YOUNG = 10_000
-"""New objects until the youngest are looked through. By the usual 700 each wave of requests would be, several times over
+"""New objects until the youngest are looked through. By the usual 700 each wave of requests would be, several times
+over
 while it is served, which is 3 % of a short request's cost; a look through so many takes 0.3 ms."""
 _STOPPED = Problem(Kind.STOPPED, "The gateway is shutting down and ended this answer at its deadline.")
 
@@ -78,8 +80,7 @@ class Worker:
         rest with a word to their clients."""
         server = self._settings.server
         self._front.ready = False
-        if self._front.running:
-            await asyncio.sleep(min(server.drain_notice, server.drain))
+        await asyncio.sleep(min(server.drain_notice, server.drain))
         self._front.draining = True
         self._server.drain()
         if self._front.running:
@@ -101,7 +102,8 @@ class Worker:
         except TimeoutError:
             self._server.abort()
         self._wheel.close()
-        await self._upstream.close()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._upstream.close(), 2.0)
         self._journal.close()
 
     def _collect(self) -> None:

@@ -18,7 +18,7 @@ class Models:
     """A catalogue with one model."""
 
     def __init__(
-        self, offered: bool = True, formats: tuple[str, ...] = ("openai_responses",), home: bool = False
+        self, offered: bool | WireProtocol = True, formats: tuple[str, ...] = ("openai_responses",), home: bool = False
     ) -> None:
         self.offered = offered
         self.words = formats
@@ -29,8 +29,8 @@ class Models:
         return MODEL if name == MODEL.name else None
 
     def offers(self, model: Model, protocol: WireProtocol) -> bool:
-        """All or none."""
-        return self.offered
+        """All, none or one."""
+        return self.offered if isinstance(self.offered, bool) else protocol is self.offered
 
     def formats(self, model: Model) -> tuple[str, ...]:
         """Those given."""
@@ -87,6 +87,8 @@ def test_a_protocol_that_is_not_offered() -> None:
     assert "openai_responses" in problem.message
     nothing = admit("gpt-x", CHAT, KEY, Models(offered=False, formats=()))
     assert isinstance(nothing, Problem) and "nothing" in nothing.message
+    embeds = admit("gpt-x", CHAT, KEY, Models(offered=WireProtocol.EMBEDDINGS, formats=()))
+    assert isinstance(embeds, Problem) and embeds.message.endswith("It takes: /v1/embeddings.")
 
 
 def test_a_request_without_a_model_goes_home() -> None:

@@ -1,6 +1,7 @@
 """Content codings: what each undoes, and how broken, cut, unknown and exploding bodies are told."""
 
 import gzip
+import random
 import zlib
 from collections.abc import Callable
 
@@ -84,6 +85,55 @@ def test_no_step_gives_out_much(coding: bytes, encode: Callable[[bytes], bytes])
     assert machine is not None
     largest = max(len(piece) for piece in machine.feed(encode(b"\0" * (1 << 24))))
     assert largest <= 64 * PIECE  # zstd may give out several blocks of one step
+
+
+@pytest.mark.parametrize(("coding", "encode"), CODINGS)
+@pytest.mark.parametrize("pieces", [1, 2, 4])
+def test_bodies_of_about_whole_pieces(coding: bytes, encode: Callable[[bytes], bytes], pieces: int) -> None:
+    """What stops at just a piece's end, with all input taken, may have output left, and its end."""
+    mixed = random.Random(7).randbytes(1000) * 1200  # noqa: S311
+    for content in (b"\0" * len(mixed), mixed):
+        for size in range(pieces * PIECE - 3, pieces * PIECE + 4):
+            assert decode_body(encode(content[:size]), coding, LIMIT) == content[:size], size
+
+
+@pytest.mark.parametrize("wbits", [-15, 15, 31])
+def test_output_that_zlib_keeps_back_is_fetched(wbits: int) -> None:
+    """One match runs over a piece's end, whatever its offset, and is the last thing in the stream."""
+    coding = b"gzip" if wbits == 31 else b"deflate"
+    for over in range(1, 259):
+        content = b"\0" * (PIECE + over)
+        machine = zlib.compressobj(9, zlib.DEFLATED, wbits)
+        assert decode_body(machine.compress(content) + machine.flush(), coding, LIMIT) == content, over
+
+
+def test_every_byte_is_charged_and_encoded_ones_are_given_back() -> None:
+    charged: list[int] = []
+
+    def charge(extra: int) -> Problem | None:
+        charged.append(extra)
+        return None
+
+    inner = gzip.compress(BODY * 20)
+    body = zstandard.compress(inner)
+    assert decode_body(body, b"gzip, zstd", LIMIT, charge) == BODY * 20
+    assert sum(charged) == len(BODY) * 20 - len(body)
+    assert max(charged) <= PIECE and -len(inner) in charged
+
+
+@pytest.mark.parametrize(("coding", "encode"), CODINGS)
+def test_decoding_stops_where_its_bytes_cannot_be_had(coding: bytes, encode: Callable[[bytes], bytes]) -> None:
+    full = Problem(Kind.OVERLOADED, "full", retry_after_s=1.0)
+    charged: list[int] = []
+
+    def charge(extra: int) -> Problem | None:
+        if sum(charged) + extra > 1 << 20:
+            return full
+        charged.append(extra)
+        return None
+
+    assert decode_body(encode(b"\0" * (1 << 24)), coding, LIMIT, charge) is full
+    assert sum(charged) <= 1 << 20
 
 
 def test_codings_on_top_of_each_other() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from headrace.http.model_path import decoded, encoded, model_and_verb, streams_events
+from headrace.http.model_path import decoded, encoded, has_dot_segment, model_and_verb, streams_events
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,10 @@ def test_streams_events() -> None:
         assert streams_events(query), query
     for query in ("", "alt=json", "alt=ssex", "xalt=sse", "alt"):
         assert not streams_events(query), query
+
+
+def test_dot_segments() -> None:
+    for name in (".", "..", "a/../b", "../b", "a/.", "./a"):
+        assert has_dot_segment(name), name
+    for name in ("", "gpt-4.1", "...", ".a", "a/.b", "a./b", "a..b/c"):
+        assert not has_dot_segment(name), name

@@ -4,14 +4,17 @@ import errno
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from headrace.journal import writer as module
 from headrace.journal.reader import read_all
-from headrace.journal.record import MAGIC, frame
+from headrace.journal.record import MAGIC, MOST_RECORD_BYTES, frame
 from headrace.journal.writer import JournalError, Writer
-from headrace.model.entry import Record
+from headrace.model.entry import Entry, Record, Wire
+from headrace.model.usage import Usage
 from tests.journal.entries import entry, opened
 
 
@@ -49,6 +52,10 @@ class Loop:
         """In a thread."""
         self.threads.append(lambda: call(*args))
 
+    def call_soon_threadsafe(self, call: Callable[..., object], *args: object) -> None:
+        """From a thread: at the end of the turn."""
+        self.soon.append(lambda: call(*args))
+
     def turn(self) -> None:
         """End the loop turn."""
         calls, self.soon = self.soon, []
@@ -77,6 +84,8 @@ class Disk:
     def __init__(self) -> None:
         self.room = 1 << 40
         self.no_more_files = False
+        self.broken = False
+        self.writes = 0
         self.open_files: set[int] = set()
         self.synced: list[int] = []
         self.strerror = os.strerror
@@ -92,6 +101,7 @@ class Disk:
     def write(self, file: int, data: bytes) -> int:
         """As much as there is room for."""
         assert file in self.open_files, "a descriptor that is not the journal's"
+        self.writes += 1
         size = min(len(data), self.room)
         if not size:
             raise OSError(errno.ENOSPC, "no space left on device")
@@ -101,12 +111,16 @@ class Disk:
     def ftruncate(self, file: int, size: int) -> None:
         """Take back."""
         assert file in self.open_files
+        if self.broken:
+            raise OSError(errno.EIO, "input/output error")
         self.room += os.fstat(file).st_size - size
         os.ftruncate(file, size)
 
     def fdatasync(self, file: int) -> None:
         """To the disk."""
         assert file in self.open_files
+        if self.broken:
+            raise OSError(errno.EIO, "input/output error")
         self.synced.append(file)
 
     def dup(self, file: int) -> int:
@@ -126,10 +140,18 @@ class Disk:
 class Stage:
     """A writer on a disk with faults."""
 
-    def __init__(self, directory: Path, segment_bytes: int) -> None:
+    def __init__(self, directory: Path, segment_bytes: int, kept_bytes: int = 1 << 20) -> None:
         self.directory = directory
         self.loop = Loop()
-        self.writer = Writer(directory, "inc", self.loop, segment_bytes=segment_bytes)  # type: ignore[arg-type]
+        self.reports: list[str] = []
+        self.writer = Writer(
+            directory,
+            "inc",
+            self.loop,  # type: ignore[arg-type]
+            segment_bytes=segment_bytes,
+            kept_bytes=kept_bytes,
+            report=self.reports.append,
+        )
 
     def append(self, *records: Record) -> None:
         for record in records:
@@ -156,12 +178,23 @@ def stage(tmp_path: Path, disk: Disk) -> Stage:
     return Stage(tmp_path, segment_bytes=1 << 20)
 
 
-def test_written_in_the_loop_turn(stage: Stage) -> None:
-    stage.append(opened(1), entry(1))
+def test_entries_are_written_in_the_loop_turn(stage: Stage) -> None:
+    stage.append(entry(2), entry(1))
     assert stage.written() == [], "once, at the turn's end"
     assert len(stage.loop.soon) == 1
     stage.loop.turn()
-    assert stage.written() == [opened(1), entry(1)]
+    assert stage.written() == [entry(2), entry(1)]
+
+
+def test_opened_is_written_at_once(stage: Stage, disk: Disk) -> None:
+    """In one write with what is pending, and in order."""
+    disk.writes = 0
+    stage.append(entry(1), entry(2), opened(3))
+    assert stage.written() == [entry(1), entry(2), opened(3)]
+    assert disk.writes == 1
+    stage.append(entry(3))
+    stage.loop.turn()
+    assert stage.written() == [entry(1), entry(2), opened(3), entry(3)] and disk.writes == 2
 
 
 def test_synced_by_a_thread(stage: Stage, disk: Disk) -> None:
@@ -228,25 +261,139 @@ def test_a_record_larger_than_a_segment(tmp_path: Path, disk: Disk) -> None:
     assert stage.written() == [entry(1), entry(2)] and len(stage.segments()) == 2
 
 
-@pytest.mark.parametrize("room", [0, 1, 100])
+@pytest.mark.parametrize("room", [0, 1, 30])
 def test_a_full_disk(stage: Stage, disk: Disk, room: int) -> None:
-    """What was taken is kept and written once there is room; a half record never stands in the file; the next
-    exchange hears of it before it costs anything."""
+    """The very exchange that cannot be noted hears of it before it costs anything; its entry is kept and written once
+    there is room; a half record never stands in the file; the operator hears of it once."""
+    stage.append(opened(1))
+    disk.room = room
+    for number in range(2, 5):
+        with pytest.raises(JournalError, match="no space left"):
+            stage.append(opened(number))
+        stage.append(entry(number))
+        stage.loop.turn()
+        stage.loop.time_passes()
+    assert stage.written() == [opened(1)]
+    assert len(stage.reports) == 1 and "no space left" in stage.reports[0]
+    disk.room = 1 << 30
+    stage.append(opened(5))
+    kept = [opened(1), entry(2), entry(3), entry(4), opened(5)]
+    assert stage.written() == kept, "what was refused was not taken"
+    assert stage.reports[1:] == ["the journal is written again"]
+
+
+def test_room_again_is_found_by_a_timer(stage: Stage, disk: Disk) -> None:
+    disk.room = 0
     stage.append(entry(1))
     stage.loop.turn()
-    disk.room = room
-    stage.append(opened(2), entry(2))
-    stage.loop.turn()
-    assert stage.written() == [entry(1)]
-    for _ in range(3):
-        with pytest.raises(JournalError, match="no space left"):
-            stage.append(opened(3))
-    stage.loop.turn()
-    assert stage.written() == [entry(1)]
+    stage.loop.time_passes()
     disk.room = 1 << 30
-    stage.append(opened(4))
+    assert stage.written() == []
+    stage.loop.time_passes()
+    assert stage.written() == [entry(1)]
+    stage.writer.close()
+    assert all(handle.cancelled for _, handle in stage.loop.later)
+
+
+def test_what_is_kept_is_bounded(tmp_path: Path, disk: Disk) -> None:
+    """What is lost is counted, and said."""
+    stage = Stage(tmp_path, segment_bytes=1 << 20, kept_bytes=2 * len(frame(entry(1))))
+    disk.room = 0
+    stage.append(entry(1))
     stage.loop.turn()
-    assert stage.written() == [entry(1), opened(2), entry(2), opened(4)], "what was refused was not taken"
+    stage.append(entry(2), entry(3), entry(4))
+    stage.loop.turn()
+    assert len(stage.reports) == 2 and "no more entries" in stage.reports[1]
+    disk.room = 1 << 30
+    stage.loop.time_passes()
+    assert stage.written() == [entry(1), entry(2)]
+    assert stage.reports[2:] == ["the journal is written again; 2 entries are lost"]
+
+
+def test_much_that_waits_is_written_in_pieces(tmp_path: Path, disk: Disk) -> None:
+    """As far as there is room, so that a try that fails again costs little."""
+    stage = Stage(tmp_path, segment_bytes=1 << 30, kept_bytes=1 << 30)
+    records = [entry(number, reason="x" * 100_000) for number in range(12)]
+    disk.room = 0
+    stage.append(*records)
+    stage.loop.turn()
+    disk.room = 500_000
+    stage.loop.time_passes()
+    assert stage.written() == records[:4]
+    disk.room = 1 << 30
+    stage.loop.time_passes()
+    assert stage.written() == records
+
+
+def test_a_half_record_that_cannot_be_taken_back(stage: Stage, disk: Disk) -> None:
+    """Nothing is written behind it: a new segment begins."""
+    stage.append(opened(1))
+    disk.room, disk.broken = 10, True
+    with pytest.raises(JournalError):
+        stage.append(opened(2))
+    disk.room, disk.broken = 1 << 30, False
+    stage.append(opened(3))
+    assert stage.written() == [opened(1), opened(3)] and stage.segments() == ["1.segment", "2.segment"]
+
+
+def test_lost_at_the_close(stage: Stage, disk: Disk) -> None:
+    disk.room = 0
+    stage.append(entry(1), entry(2))
+    stage.writer.close()
+    assert stage.reports[-1] == "the journal is closed; 2 entries could not be written and are lost"
+    assert disk.open_files == set() and all(handle.cancelled for _, handle in stage.loop.later)
+    with pytest.raises(JournalError, match="closed"):
+        stage.append(entry(3))
+
+
+def test_a_failed_sync_is_reported_once(stage: Stage, disk: Disk) -> None:
+    def sync(number: int) -> None:
+        stage.append(opened(number))
+        stage.loop.time_passes()
+        stage.loop.work()
+        stage.loop.turn()
+
+    disk.broken = True
+    sync(1)
+    sync(2)
+    assert len(stage.reports) == 1 and "input/output error" in stage.reports[0]
+    disk.broken = False
+    sync(3)
+    assert len(stage.reports) == 1 and len(disk.open_files) == 1
+    disk.broken = True
+    stage.writer.close()
+    assert len(stage.reports) == 2 and disk.open_files == set()
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"usage": Usage(input_total=10**25)},
+        {"finish_reasons": ("x" * MOST_RECORD_BYTES,)},
+        {"reason": "\ud800" + "x" * MOST_RECORD_BYTES},
+        {"status": 10**25},
+    ],
+)
+def test_an_entry_that_cannot_be_encoded_is_reduced(stage: Stage, bad: dict[str, Any]) -> None:
+    whole = msgspec.structs.replace(entry(1), **bad)
+    stage.append(whole, entry(2))
+    stage.loop.turn()
+    written, other = stage.written()
+    assert isinstance(written, Entry) and other == entry(2)
+    assert (written.id, written.end, written.at, written.duration_s) == (
+        whole.id,
+        whole.end,
+        whole.at,
+        whole.duration_s,
+    )
+    assert (written.key, written.model, written.wire) == (whole.key, whole.model, Wire())
+    assert written.usage == Usage(inconsistent=("unencodable",))
+    assert len(stage.reports) == 1 and whole.id in stage.reports[0]
+
+
+def test_an_opened_that_cannot_be_encoded_is_reduced(stage: Stage) -> None:
+    stage.append(msgspec.structs.replace(opened(1), model="m" * MOST_RECORD_BYTES))
+    assert stage.written() == [msgspec.structs.replace(opened(1), model="m" * 200)]
 
 
 def test_a_disk_with_room_again_at_the_close(stage: Stage, disk: Disk) -> None:
@@ -269,7 +416,7 @@ def test_a_rotation_that_fails(tmp_path: Path, disk: Disk, fault: str) -> None:
     stage.append(entry(2))
     stage.loop.turn()
     with pytest.raises(JournalError):
-        stage.append(entry(3))
+        stage.append(opened(3))
     assert stage.written() == [entry(1)] and stage.segments() == ["1.segment"]
     assert len(disk.open_files) == 1
     disk.no_more_files, disk.room = False, 1 << 30

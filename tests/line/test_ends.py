@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from headrace.relay.reply import FAULT_S
 from tests.line.body import delivered
 from tests.stand.client import End
 from tests.stand.stand import Stand
@@ -82,6 +83,33 @@ def test_a_stalled_stream_ends_with_the_error_event(stand: Stand) -> None:
     assert entry.wire.last_event_s is not None
     assert entry.duration_s - entry.wire.last_event_s >= 0.6
     assert stand.calls(model)[0].closed_early
+
+
+SLOW_FAULT = {
+    "status": 400,
+    "body": '{"error":{"message":"' + "x" * 500 + '","type":"invalid_request_error"}}',
+}
+
+
+def test_a_slow_error_reply_comes_whole(stand: Stand) -> None:
+    """It pauses for longer than it is held for."""
+    model = stand.model("one", {**SLOW_FAULT, "writes": {"at": {"200": FAULT_S + 0.4}}})
+    reply = stand.ask(chat(model, stream=False))
+    assert (reply.status, reply.end) == (400, End.FRAMED)
+    assert reply.body == stand.calls(model)[0].sent == str(SLOW_FAULT["body"]).encode()
+    assert stand.entry(model).status == 400
+
+
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+def test_an_error_reply_that_stops_half_way_is_not_framed_as_whole(stand: Stand, framing: str) -> None:
+    model = stand.model("impatient", {**SLOW_FAULT, "framing": framing, "cut": {"at_byte": 200, "how": "stall"}})
+    with stand.connect() as client:
+        stand.send(client, chat(model, stream=False))
+        reply = client.rest()
+    assert reply.status == 400 and reply.end in (End.CLOSED, End.RESET)
+    assert len(reply.body) <= 200 and reply.header("content-length") in (None, str(len(str(SLOW_FAULT["body"]))))
+    entry = stand.entry(model)
+    assert (entry.end, entry.status, len(entry.attempts)) == ("stalled", 400, 1)
 
 
 def test_pings_do_not_keep_a_dead_stream_alive(stand: Stand) -> None:

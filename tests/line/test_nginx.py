@@ -25,9 +25,7 @@ LIMIT = 1024 * 1024
 
 def documented(certs: Certified) -> str:
     """The page's own block; only addresses and files are the test's."""
-    block = re.search(r"```nginx\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert block is not None
-    text = block[1]
+    text = blocks()[0]
     for old, new in {
         "server 127.0.0.1:8080;": "server $GATEWAY;",
         "listen 443 ssl;": "listen 127.0.0.1:$PORT ssl;",
@@ -36,6 +34,25 @@ def documented(certs: Certified) -> str:
     }.items():
         assert text.count(old) == 1, old
         text = text.replace(old, new)
+    return text
+
+
+def blocks() -> list[str]:
+    """The page's pieces of configuration: TCP, and the `upstream` for a Unix socket."""
+    return re.findall(r"```nginx\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def on_a_unix_socket(certs: Certified) -> str:
+    """The page's block with its own `upstream` for a Unix socket."""
+    upstream = blocks()[1]
+    assert upstream.count("unix:/run/headrace/gateway.sock") == 1
+    text, count = re.subn(
+        r" *upstream headrace \{.*?\}\n",
+        lambda _: upstream.replace("unix:/run/headrace/gateway.sock", "$GATEWAY"),
+        documented(certs),
+        flags=re.DOTALL,
+    )
+    assert count == 1 and "proxy_http_version 1.1;" in text, "the page says that a Unix socket needs it"
     return text
 
 
@@ -81,7 +98,7 @@ def front(
     if kind == "1.1":
         server = DEFAULT.replace("proxy_pass", "proxy_http_version 1.1;\n            proxy_pass")
     elif kind != "default":
-        server, secured = documented(certs), certs
+        server, secured = documented(certs) if kind == "documented" else on_a_unix_socket(certs), certs
         socket = behind.state.parent / "gateway.sock"
         gateway = f"127.0.0.1:{behind.port}" if kind == "documented" else f"unix:{socket}"
     with Nginx(folder, gateway, server) as nginx:

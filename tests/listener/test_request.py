@@ -1,9 +1,13 @@
 """A request's body: whole, refused, too slow, or never asked for."""
 
 import asyncio
+import gzip
+import random
+import tracemalloc
 
 import pytest
 
+from headrace.http.coding import decode_body
 from headrace.listener import request as request_module
 from headrace.model.ports import ClientRequest
 from headrace.model.problem import Kind, Problem
@@ -222,3 +226,87 @@ async def test_facts_of_the_request() -> None:
         one, two = stand.requests
         assert (one.head.has_body, two.head.has_body) == (True, False)
         assert one.began < two.began
+
+
+async def test_decoded_bytes_are_charged_until_they_are_freed() -> None:
+    found: list[bytes | Problem] = []
+    kept: list[ClientRequest] = []
+
+    async def line(request: ClientRequest) -> None:
+        body = await request.body()
+        assert isinstance(body, bytes)
+        loop = asyncio.get_running_loop()
+        found.append(await loop.run_in_executor(None, decode_body, body, b"gzip", 3_000_000, request.charge))
+        kept.append(request)
+
+    bomb = gzip.compress(b"x" * 3_000_000)
+    async with (
+        serving(line, bodies=5_000_000) as stand,
+        await stand.client() as one,
+        await stand.client() as two,
+        await stand.client() as three,
+    ):
+        await one.send(sized(len(bomb)) + bomb)
+        await until(lambda: len(found) == 1)
+        assert found[0] == b"x" * 3_000_000
+        assert stand.server.bodies == 3_000_000, "and the encoded bytes are gone"
+        await two.send(sized(len(bomb)) + bomb)
+        await until(lambda: len(found) == 2)
+        problem = found[1]
+        assert isinstance(problem, Problem)
+        assert (problem.kind, problem.retry_after_s) == (Kind.OVERLOADED, 1.0)
+        assert 3_000_000 < stand.server.bodies <= 5_000_000
+        kept[1].free_body()
+        assert stand.server.bodies == 3_000_000
+        late = kept[1].charge(5)
+        assert late is not None and stand.server.bodies == 3_000_000, "a thread that is still at work leaves nothing"
+        kept[0].free_body()
+        assert stand.server.bodies == 0
+        await three.send(sized(len(bomb)) + bomb)
+        await until(lambda: len(found) == 3)
+        assert found[2] == found[0]
+        for request in kept:
+            answer(request, Reply(200, [JSON], b"{}"))
+            assert request.charge(5) is not None
+
+
+async def test_a_body_of_tiny_chunks_costs_about_what_is_charged() -> None:
+    asked = asyncio.Event()
+    count = 100_000
+    found: list[bytes | Problem] = []
+
+    async def line(request: ClientRequest) -> None:
+        await asked.wait()
+        found.append(await request.body())
+        answer(request, Reply(200, [JSON], b"{}"))
+
+    async with serving(line, max_body=1_000_000, bodies=1_000_000) as stand, await stand.client() as client:
+        await client.send(CHUNKED)
+        await asyncio.sleep(0.02)
+        piece = b"2\r\nab\r\n" * 1000
+        tracemalloc.start()
+        try:
+            for _ in range(count // 1000):
+                await client.send(piece)
+                await asyncio.sleep(0)
+            await until(lambda: stand.server.bodies == 2 * count, 5.0)
+            assert tracemalloc.get_traced_memory()[0] < 2 * stand.server.bodies + 100_000
+        finally:
+            tracemalloc.stop()
+        asked.set()
+        await client.send(b"0\r\n\r\n")
+        assert (await client.response()).status == 200
+        assert found == [b"ab" * count]
+
+
+async def test_chunks_of_any_sizes_stay_in_order() -> None:
+    rng = random.Random(3)  # noqa: S311
+    sizes = [rng.choice([1, 2, 700, request_module.SMALL - 1, request_module.SMALL, 5000]) for _ in range(600)]
+    content = rng.randbytes(sum(sizes))
+    sent, at = [CHUNKED], 0
+    for size in sizes:
+        sent.append(b"%x\r\n%b\r\n" % (size, content[at : at + size]))
+        at += size
+    async with serving(max_body=10_000_000, bodies=10_000_000) as stand, await stand.client() as client:
+        await client.send(b"".join(sent) + b"0\r\n\r\n")
+        assert (await client.response()).document["body"].encode("latin-1") == content

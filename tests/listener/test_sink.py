@@ -4,11 +4,13 @@ import asyncio
 import hashlib
 import socket
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 
 from headrace.listener.sink import JOIN_MAX, LengthError
 from headrace.model.ports import ClientRequest, Sink
+from headrace.model.settings import Address
 from tests.listener.stand import Client, serving, until
 
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -179,6 +181,31 @@ async def test_abort_is_a_reset(sent: bytes) -> None:
     async with serving(line) as stand, await stand.client() as client:
         await client.send(sent)
         assert await client.is_reset()
+
+
+@pytest.mark.parametrize(
+    ("sent", "length", "seen"),
+    [(GET, None, True), (GET, 10, True), (GET_1_0, 10, True), (GET_1_0, None, False)],
+)
+async def test_an_abort_on_a_unix_socket_lacks_the_end_of_the_framing(
+    tmp_path: Path, sent: bytes, length: int | None, seen: bool
+) -> None:
+    """There is no RST. A length that is known is said to HTTP/1.0 too; without one nothing can tell it (behind-nginx.md
+    says so)."""
+
+    async def line(request: ClientRequest) -> None:
+        request.sink.start(200, [], length)
+        request.sink.write(b"begin")
+        await asyncio.sleep(0.02)
+        request.sink.abort()
+
+    async with serving(line, listen=(Address(path=str(tmp_path / "socket")),)) as stand, await stand.client() as client:
+        await client.send(sent)
+        if seen:
+            with pytest.raises(asyncio.IncompleteReadError):
+                await client.response()
+        else:
+            assert (await client.response()).body == b"begin"
 
 
 async def test_abort_before_the_head() -> None:

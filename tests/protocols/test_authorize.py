@@ -85,3 +85,21 @@ def test_the_clients_field_gives_way_to_the_credentials() -> None:
 
 def test_a_presentation_does_not_show_its_secret() -> None:
     assert "sk up" not in repr(presentation(CHANNEL, SECRET, WireProtocol.CHAT))
+
+
+def test_the_clients_field_gives_way_to_the_channels_of_that_name() -> None:
+    """But for anthropic-beta, a list: what the channel switches on comes behind the client's."""
+    channel = replace(CHANNEL, headers=(("Anthropic-Version", "own"), ("anthropic-beta", "c"), ("user-agent", "gw")))
+    fields: Headers = [
+        (b"anthropic-version", b"client"), (b"anthropic-beta", b"a"), (b"user-agent", b"x"), (b"anthropic-beta", b"b")
+    ]  # fmt: skip
+    made = presentation(channel, SECRET, WireProtocol.MESSAGES)
+    request = UpstreamRequest("POST", "/p", "", [], ())
+    assert outgoing(request, client(fields), made).headers == [
+        (b"anthropic-version", b"own"),
+        (b"user-agent", b"gw"),
+        (b"accept-encoding", b"identity"),
+        (b"x-api-key", b"sk up&stream"),
+        (b"anthropic-beta", b"a,b,c"),
+    ]
+    assert (b"anthropic-beta", b"c") in outgoing(request, client([]), made).headers

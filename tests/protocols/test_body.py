@@ -36,6 +36,12 @@ def test_a_body_is_read_by_either_reader() -> None:
         (b'{"model":null}', "model", "`model` has a wrong type"),
         (b'{"model":"m","stream":"yes"}', "stream", "`stream` has a wrong type"),
         (b'{"model":"\\ud83d","stream":1}', "stream", "`stream` has a wrong type"),
+        (b'{"model":".."}', "model", "part `.` or `..`"),
+        (b'{"model":"a/../b"}', "model", "part `.` or `..`"),
+        (b'{"model":"m","Model":"n"}', "Model", "`Model` must be spelled `model`"),
+        (b'{"MODEL":"n","model":"m"}', "MODEL", "`MODEL` must be"),
+        (b'{"model":"m","mode\\u004c":"n"}', "modeL", "`modeL` must be"),
+        (b'{"model":"m","Model":"n","x":"\\ud83d"}', "Model", "`Model` must be"),
         (b"[]", None, "wrong shape"),
         (b"", None, "not valid JSON"),
         (b'{"model":', None, "not valid JSON"),
@@ -66,3 +72,10 @@ def test_a_body_without_a_model_was_not_read() -> None:
 @pytest.mark.parametrize(("value", "count"), [(5, 5), (0, None), (-1, None), (True, None), ("5", None), (None, None)])
 def test_a_count_is_a_positive_whole_number(value: object, count: int | None) -> None:
     assert count_from(value) == count
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"model":"m","x":{"Model":"n"}}', b'{"model":"m","x":"Model"}', b'{"m\\u006fdel":"m","x":"\\u0041"}']
+)
+def test_another_spelling_counts_as_a_member_of_the_request_only(body: bytes) -> None:
+    assert read_body(body, DECODER) == Request("m")

@@ -66,3 +66,13 @@ def test_a_body() -> None:
         assert isinstance(found, Problem) and found.http_status == 503
     for other in (b"", b"<html>", b"[]", b"{}", b'{"error":null}', b"5", b"[" * 100_000):
         assert problem_from_body(other) is None
+
+
+def test_the_replys_status_counts_where_the_error_has_none() -> None:
+    for error in ({"message": "odd", "status": "NEW"}, "text"):
+        body = json.dumps({"error": error}).encode()
+        found = [problem_from_body(body, status) for status in (422, 200)]
+        assert [(one.kind, one.http_status) for one in found if one is not None] == [
+            (Kind.BAD_REQUEST, 422),
+            (Kind.UPSTREAM_ERROR, 500),
+        ]

@@ -85,3 +85,11 @@ def test_no_error_breaks_a_reply_or_a_record(error: object) -> None:
     assert len(problem.message) <= 500 and len(problem.detail.encode()) <= 2100
     assert json.loads(Chat().refuse(problem, "hr_1").body)["error"]["message"] == problem.message
     assert Chat().interrupt(problem, None, b"\n").endswith(b"\n\n")
+
+
+@pytest.mark.parametrize("error", [{"code": "unheard_of"}, {"type": "odd"}, {}, "text"])
+def test_the_replys_status_counts_where_no_word_is_known(error: object) -> None:
+    found = problem_from_error(error, 422)
+    assert (found.kind, found.http_status) == (Kind.BAD_REQUEST, 422)
+    assert problem_from_error(error, 200).http_status == 500
+    assert problem_from_error({"code": "server_error"}, 422).http_status == 500

@@ -54,8 +54,6 @@ def call(body: bytes, *types: bytes) -> Call:
         (b'{"model":"m","input":"\\ud800"}', JSON, "m", False),
         (b"{}", JSON, "", False),
         (b'{"model":null,"stream":null}', JSON, "", False),
-        (b"", b"audio/wav", "", False),
-        (b"RIFF", b"audio/wav", "", False),
         (form("mödel".encode()), FORM, "mödel", False),
     ],
 )
@@ -68,7 +66,8 @@ def test_the_model_is_read_where_it_stands(body: bytes, type: bytes, model: str,
 
 def test_a_request_without_a_type() -> None:
     assert call(b'{"model":"m"}').model == "m"
-    assert call(b"bytes").model == ""
+    assert inspect(b"bytes") == inspect(b"")
+    assert isinstance(inspect(b""), Problem)
 
 
 @pytest.mark.parametrize(
@@ -86,6 +85,18 @@ def test_a_request_without_a_type() -> None:
         ('{"model":"m"}'.encode("utf-16"), (JSON,), None),
         (b'\xef\xbb\xbf{"model":"m"}', (JSON,), None),
         (b"model=m", (b"application/x-www-form-urlencoded",), None),
+        ('{"model":"m"}'.encode("utf-16"), (b"text/plain",), None),
+        (b'\xef\xbb\xbf{"model":"m"}', (b"text/plain",), None),
+        (b"RIFF", (b"audio/wav",), None),
+        (form(b"m"), (b"multipart/mixed; boundary=B",), None),
+        (b'{"model":"m"}', (b"multipart/related; boundary=B",), None),
+        (b'{"model":"m","Model":"dear"}', (JSON,), "Model"),
+        (b'{"model":"m","\\u004dODEL":"dear","x":"\\ud800"}', (JSON,), "MODEL"),
+        (b'{"Model":"dear"}', (JSON,), "Model"),
+        (b'{"model":".."}', (JSON,), "model"),
+        (b'{"model":"a/../b"}', (JSON,), "model"),
+        (form(b"m").replace(b'"model"', b'"Model"'), (FORM,), None),
+        (form(b"a/./b"), (FORM,), "model"),
         (form(b"m"), (FORM, JSON), None),
         (form(b""), (FORM,), "model"),
         (form(b"\xff"), (FORM,), "model"),
@@ -153,3 +164,14 @@ def test_a_fault_in_a_reply() -> None:
     for body in (b'{"data":[]}', b'{"error":null}', b"[1]", b"bytes", b""):
         assert fault(body) is None
     assert API.observer(call(b"{}", JSON), False).usage.known is False
+
+
+def test_a_form_is_taken_where_there_is_a_use_for_it() -> None:
+    for family, operation, takes in (
+        (WireProtocol.VIDEOS, "videos", True),
+        (WireProtocol.AUDIO, "audio.transcriptions", True),
+        (WireProtocol.AUDIO, "audio.speech", False),
+        (WireProtocol.EMBEDDINGS, "embeddings", False),
+    ):
+        read = Passthrough(family).inspect(head(FORM), form(b"m"), operation)
+        assert isinstance(read, Call) is takes, operation

@@ -2,6 +2,8 @@
 
 import zlib
 
+import pytest
+
 from headrace.http.coding import decoder
 from headrace.model.wire import BodyEnd
 from headrace.relay.decoding import Decoding
@@ -50,3 +52,17 @@ def test_what_cannot_be_decoded_is_a_cut() -> None:
     it.body(b"more")
     it.body_end(BodyEnd.FRAMED)
     assert receiver.ends == [BodyEnd.CUT], "once"
+
+
+@pytest.mark.parametrize("end", list(BodyEnd))
+def test_an_end_before_the_codings_own_is_a_cut(end: BodyEnd) -> None:
+    machine = zlib.compressobj(wbits=31)
+    flushed = machine.compress(b"data: x\n\n") + machine.flush(zlib.Z_SYNC_FLUSH)
+    receiver, it = decoding()
+    it.body(flushed)
+    it.body_end(end)
+    assert receiver.data == b"data: x\n\n" and receiver.ends == [BodyEnd.CUT]
+    receiver, it = decoding()
+    it.body(flushed + machine.flush())
+    it.body_end(end)
+    assert receiver.ends == [end], "as the framing says"

@@ -505,6 +505,35 @@ def test_a_cut_reply_is_aborted(stages: list[Stage]) -> None:
     assert stage.result is None and stage.sink.said[-1] == ("abort", None)
 
 
+@pytest.mark.parametrize("pieces", [(70_000,), (40_000, 30_000)])
+def test_the_copy_of_a_reply_counts_until_the_worker_holds_too_much(
+    stages: list[Stage], pieces: tuple[int, ...]
+) -> None:
+    """Also where the first piece is enough to judge by. What is relayed is the same."""
+    stage = replying(stages, length=120_000)
+    stage.share.held_limit = 100_000
+    for size in pieces:
+        stage.upstream.push(b"x" * size)
+    assert stage.share.held == 70_000 and stage.sink.body == b"x" * 70_000 and stage.commits == 1
+    stage.upstream.push(b"x" * 40_000)
+    assert stage.share.held == 0 and stage.sink.body == b"x" * 110_000
+    stage.upstream.push(b"x" * 10_000)
+    assert stage.share.held == 0
+    stage.upstream.end()
+    assert stage.result is None and stage.sink.body == b"x" * 120_000 and stage.sink.said[-1] == ("finish", None)
+
+
+def test_a_slow_error_reply_keeps_its_upstreams_length(stages: list[Stage]) -> None:
+    stage = replying(stages, fault=True, length=500)
+    stage.upstream.push(b"x" * 200)
+    while not stage.sink.started:
+        stage.loop.advance(QUANTUM_S)
+    assert stage.sink.said == [("start", (404, dict(HEAD), 500)), ("write", b"x" * 200)] and stage.commits == 1
+    assert stage.waits
+    stage.upstream.end(BodyEnd.CUT)
+    assert stage.result is None and stage.sink.said[-1] == ("abort", None) and stage.share.held == 0
+
+
 def test_stop_lets_go_of_everything(stages: list[Stage]) -> None:
     stage = streaming(stages, (ROLE + data()[:5],))
     assert stage.share.held == 5

@@ -93,11 +93,13 @@ def test_a_bad_reply_that_is_all_here_fails_the_attempt() -> None:
 def test_a_long_reply_is_judged_by_its_beginning() -> None:
     talk = Talk().begin().answered()
     assert talk.feed(b"x" * (HOLD_BYTES - 1)) == b""
-    assert talk.feed(b"yz") == b"x" * (HOLD_BYTES - 1) + b"yz"
+    assert talk.feed(b"yz") == b"" and talk.step == Step(write=b"x" * (HOLD_BYTES - 1) + b"yz")
     assert talk.judged == [(HOLD_BYTES + 1, False)]
     assert talk.feed(b"w") == b"w"
-    assert talk.machine.state is State.COMMITTED and talk.machine.held == 0
+    assert talk.machine.state is State.COMMITTED
+    assert talk.machine.held == HOLD_BYTES + 2, "the copy is the worker's memory too"
     assert talk.over() == Step(ended=True)
+    assert talk.machine.held == 0
     assert talk.concluded == [b"x" * (HOLD_BYTES - 1) + b"yzw"]
 
 
@@ -157,7 +159,7 @@ def test_stall_bounds_the_gaps() -> None:
 def test_a_stall_behind_the_commit_aborts() -> None:
     talk = Talk().begin().answered()
     talk.feed(b"x" * HOLD_BYTES, 10.0)
-    assert talk.tick(129.0) is None
+    assert talk.step == Step(write=b"x" * HOLD_BYTES) and talk.tick(129.0) is None
     assert talk.tick(130.0) == Step(ended=True, abort=True)
     assert talk.machine.outcome is not None and talk.machine.outcome.end is End.STALLED
 
@@ -167,6 +169,7 @@ def test_our_own_pause_is_no_silence() -> None:
     talk.machine.clock.pause(1.0)
     talk.machine.clock.resume(1.0)
     talk.feed(b"x" * HOLD_BYTES, 10.0)
+    assert talk.step == Step(write=b"x" * HOLD_BYTES)
     talk.machine.clock.pause(11.0)
     assert talk.machine.due() == 3600.0 and talk.tick(500.0) is None
     talk.machine.clock.resume(500.0)
@@ -191,9 +194,50 @@ def test_an_error_reply_is_not_waited_for_long(failure: Failure | None) -> None:
     step = talk.tick(5.0 + FAULT_S)
     assert talk.judged == [(8, True)]
     if failure is None:
-        assert step == Step(open=True, write=b'{"error"', ended=True)
+        assert step == Step(open=True, write=b'{"error"'), "it is not over: its own framing goes on"
+        assert talk.machine.outcome is None
     else:
         assert step == Step(failed=BAD)
+
+
+def slow_fault(began: bytes = b'{"error"') -> Talk:
+    """An error reply that is for the client, and was passed on before its end."""
+    talk = Talk().begin().answered(fault=True)
+    if began:
+        talk.feed(began, 1.0)
+    assert talk.tick(FAULT_S) == Step(open=True, write=began)
+    assert talk.concluded == []
+    return talk
+
+
+def test_a_slow_error_reply_is_passed_on_to_its_end() -> None:
+    talk = slow_fault()
+    assert talk.feed(b":{}}", 3.0) == b":{}}"
+    assert talk.over(now=4.0) == Step(ended=True)
+    assert talk.concluded == [b'{"error":{}}'] and talk.machine.outcome is GOOD
+
+
+def test_a_slow_error_reply_that_is_cut_is_aborted() -> None:
+    talk = slow_fault()
+    assert talk.over(BodyEnd.CUT, 3.0) == Step(ended=True, abort=True)
+    assert talk.machine.outcome is not None and talk.machine.outcome.end is End.INTERRUPTED
+
+
+@pytest.mark.parametrize(("began", "since"), [(b"{", 1.0), (b"", FAULT_S)])
+def test_a_slow_error_reply_that_stalls_is_aborted(began: bytes, since: float) -> None:
+    talk = slow_fault(began)
+    assert talk.machine.due() == since + LIMITS.stall
+    assert talk.tick(since + LIMITS.stall) == Step(ended=True, abort=True)
+    assert talk.machine.outcome is not None and talk.machine.outcome.end is End.STALLED
+
+
+def test_a_slow_error_reply_behind_a_promised_stream_is_the_streams_to_tell() -> None:
+    machine = ReplyMachine(LIMITS, ReplyClock(LIMITS, 0.0), Trace(), promised=True)
+    machine.begin(0.0)
+    machine.answered(lambda body, whole: None, lambda body: GOOD, True, 0.0)
+    machine.feed(b"{", 1.0)
+    machine.tick(FAULT_S, drained=True)
+    assert machine.step is not None and machine.step.failed is not None and not machine.step.write
 
 
 def test_a_cut_before_the_commit() -> None:
@@ -249,6 +293,22 @@ def test_the_worker_holds_too_much() -> None:
     bad = Talk(BAD).begin().answered()
     bad.feed(b"abc")
     assert bad.machine.pass_plainly(1.0) == b"" and bad.step == Step(failed=BAD)
+
+
+def test_the_copy_goes_where_the_worker_holds_too_much() -> None:
+    """Before the commit and behind it; what is relayed is the same."""
+    early = Talk().begin().answered()
+    early.feed(b"abc")
+    early.machine.pass_plainly(1.0)
+    late = Talk().begin().answered()
+    late.feed(b"x" * HOLD_BYTES)
+    assert late.machine.held == HOLD_BYTES and late.machine.pass_plainly(1.0) == b""
+    assert late.judged == [(HOLD_BYTES, False)], "it is judged once"
+    for talk in (early, late):
+        assert talk.machine.held == 0
+        assert talk.feed(b"def", 2.0) == b"def" and talk.machine.held == 0
+        talk.over()
+        assert talk.concluded == [None]
 
 
 def test_at_rest_only_total_runs() -> None:

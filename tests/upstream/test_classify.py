@@ -244,7 +244,7 @@ CLIENTS = Problem(Kind.BAD_REQUEST, "m", Source.UPSTREAM, 400)
         ([], 900.0, Kind.UPSTREAM_RATE_LIMITED, 429, 60.0),
         ([limited(30), limited(20)], None, Kind.UPSTREAM_RATE_LIMITED, 429, 20),
         ([limited(30), limited(None)], 25.0, Kind.UPSTREAM_RATE_LIMITED, 429, 25.0),
-        ([limited(None)], None, Kind.UPSTREAM_RATE_LIMITED, 429, None),
+        ([limited(None)], None, Kind.UPSTREAM_RATE_LIMITED, 429, 60.0),
         ([limited(3600)], None, Kind.UPSTREAM_RATE_LIMITED, 429, 60.0),
         ([limited(30), BUSY], None, Kind.CHANNELS_BUSY, 503, 5),
         ([BUSY, TIMEOUT, FAILED], None, Kind.CHANNELS_BUSY, 503, 5),

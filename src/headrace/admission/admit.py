@@ -15,6 +15,17 @@ _NO_HOME = Problem(
     param="model",
 )
 
+_PASSED = (
+    (WireProtocol.COMPLETIONS, "/v1/completions"),
+    (WireProtocol.EMBEDDINGS, "/v1/embeddings"),
+    (WireProtocol.MODERATIONS, "/v1/moderations"),
+    (WireProtocol.IMAGES, "/v1/images/*"),
+    (WireProtocol.AUDIO, "/v1/audio/*"),
+    (WireProtocol.VIDEOS, "/v1/videos"),
+    (WireProtocol.RERANK, "/v1/rerank"),
+)
+"""The passthrough families have no word among the formats: they are told by their paths."""
+
 
 class Models(Protocol):
     """What admission asks of the catalogue."""
@@ -56,7 +67,8 @@ def admit(name: str, protocol: WireProtocol, key: Key, models: Models) -> Model 
         )
     if not models.offers(model, protocol):
         formats = models.formats(model)
-        offered = ", ".join(formats) or "nothing"
+        passed = (path for family, path in _PASSED if models.offers(model, family))
+        offered = ", ".join((*formats, *passed)) or "nothing"
         return Problem(
             Kind.PROTOCOL_NOT_OFFERED,
             f"The model {name[:200]!r} is not offered through this endpoint. It takes: {offered}.",

@@ -9,7 +9,8 @@
 """
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from io import BytesIO
 from typing import Protocol
 
 import brotli
@@ -21,6 +22,9 @@ PIECE = 256 * 1024
 """About the most bytes that one step of decoding gives out, however far the input expands."""
 MOST_CODINGS = 3
 """How many codings one body may have on top of each other."""
+
+Charge = Callable[[int], Problem | None]
+"""Told of bytes that a body takes from now on (negative: gives back); says why it cannot have them."""
 
 
 class CodingError(Exception):
@@ -61,7 +65,8 @@ class Zlib:
                 not self._gzip and data[0] & 0x0F != 8
             ):  # no zlib header: method 8 stands in the low bits of its first byte
                 self._machine = zlib.decompressobj(-zlib.MAX_WBITS)
-        while data:
+        more = False  # a full piece may not have been all: zlib has taken the input then, and keeps output back
+        while data or more:
             if self._machine.eof:
                 if not self._gzip:
                     raise CodingError("there are bytes behind its end")
@@ -73,6 +78,7 @@ class Zlib:
             if piece:
                 yield piece
             data = self._machine.unused_data if self._machine.eof else self._machine.unconsumed_tail
+            more = len(piece) == PIECE and not self._machine.eof
 
 
 class Brotli:
@@ -156,9 +162,15 @@ def decoder(coding: bytes | None) -> Decoder | None:
     raise CodingError(f"the coding {(coding or b'')[:40]!r} is not known")
 
 
-def decode_body(body: bytes, encoding: bytes, limit: int) -> bytes | Problem:
+def uncounted(extra: int) -> Problem | None:  # noqa: ARG001  a Charge
+    """Takes any number of bytes."""
+    return None
+
+
+def decode_body(body: bytes, encoding: bytes, limit: int, charge: Charge = uncounted) -> bytes | Problem:
     """A whole body without its codings, the last applied undone first; at most `limit` bytes.
 
+    `charge` hears of the bytes of each piece as it comes, and of those of each encoded body when it is done with.
     Problems: unsupported_encoding (415), bad_request (a broken or cut body), payload_too_large (decoded).
     """
     names = [name.strip() for name in encoding.split(b",")]
@@ -174,15 +186,16 @@ def decode_body(body: bytes, encoding: bytes, limit: int) -> bytes | Problem:
             )
         if coding is None:
             continue
-        decoded = _decode(body, coding, limit)
+        decoded = _decode(body, coding, limit, charge)
         if isinstance(decoded, Problem):
             return decoded
+        charge(-len(body))
         body = decoded
     return body
 
 
-def _decode(body: bytes, coding: Decoder, limit: int) -> bytes | Problem:
-    pieces: list[bytes] = []
+def _decode(body: bytes, coding: Decoder, limit: int, charge: Charge) -> bytes | Problem:
+    pieces = BytesIO()  # gives its bytes out without a copy
     size = 0
     try:
         for piece in coding.feed(body):
@@ -192,9 +205,12 @@ def _decode(body: bytes, coding: Decoder, limit: int) -> bytes | Problem:
                     Kind.PAYLOAD_TOO_LARGE,
                     f"The decoded body is larger than the {limit} bytes that are taken; send less.",
                 )
-            pieces.append(piece)
+            problem = charge(len(piece))
+            if problem is not None:
+                return problem
+            pieces.write(piece)
     except CodingError as error:
         return Problem(Kind.BAD_REQUEST, f"The body is not what its Content-Encoding says: {error}.")
     if not coding.complete:
         return Problem(Kind.BAD_REQUEST, "The encoded body is cut short. Send the whole of it.")
-    return b"".join(pieces)
+    return pieces.getvalue()

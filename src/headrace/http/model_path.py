@@ -48,6 +48,11 @@ def encoded(name: str) -> str:
     return quote(name, safe=_PLAIN)
 
 
+def has_dot_segment(name: str) -> bool:
+    """Whether a name has `.` or `..` between slashes: put into a path, it would lead elsewhere."""
+    return (name.startswith(".") or "/." in name) and any(part in (".", "..") for part in name.split("/"))
+
+
 def streams_events(query: str) -> bool:
     """Whether a stream is asked for as server-sent events: `alt=sse`, or Google's other spelling `$alt`."""
     return any(part in ("alt=sse", "$alt=sse", "%24alt=sse") for part in query.split("&"))

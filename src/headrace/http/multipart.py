@@ -4,8 +4,8 @@
 
 What decides where a request goes must mean the same here and in the upstream's parser, so every form that two parsers
 read differently is refused: lone CR or LF before a boundary, a line that only begins with it, anything before the first
-or another boundary behind the last, folded headers, `name*`, a name with escapes, a field that stands twice or is a
-file.
+or another boundary behind the last, folded headers, `name*`, a name with escapes, a field that stands twice, is a
+file or is spelled in another case.
 """
 
 import re
@@ -98,15 +98,18 @@ def _begins_line(body: bytes, at: int) -> bool:
 
 
 def _is_field(headers: bytes, name: bytes) -> bool:
-    """Whether a part's headers name it `name`."""
+    """Whether a part's headers name it `name`, which is in lower case."""
     fields = _fields(headers)
     kind, _, rest = fields.get(b"content-disposition", b"").partition(b";")
     parameters = _parameters(rest)
     called = parameters.get(b"name")
     if kind.strip().lower() != b"form-data" or called is None or b"name*" in parameters or b"\\" in called:
         raise MultipartError("a part has no plain name")
-    if called != name:
+    if called.lower() != name:
         return False
+    if called != name:
+        # Some upstreams read names without regard to case.
+        raise MultipartError(f"its part {called.decode('latin-1')!r} must be called {name.decode('latin-1')!r}")
     if b"filename" in parameters or b"filename*" in parameters:
         raise MultipartError(f"its part {name.decode('latin-1')!r} is a file")
     if fields.get(b"content-transfer-encoding", b"binary").lower() not in _IDENTITY:

@@ -10,14 +10,14 @@ from headrace.model.channel import Channel, Credential
 from headrace.model.entry import AttemptLine, Entry, Opened, Wire, seconds_since
 from headrace.model.key import Key
 from headrace.model.outcome import End, Outcome
-from headrace.model.problem import Kind, Problem, Source
+from headrace.model.problem import LOST_OR_LATE, Kind, Problem, Source
 from headrace.model.request import Call, ReplyHead
 from headrace.model.usage import NOTHING
 from headrace.protocols.interface import Observer
 
 MOST_DETAIL = 300
 """Characters of an operator's note that an entry keeps; an entry stays within 4 KiB."""
-_LOST_IN_TRANSIT = frozenset((Kind.UPSTREAM_UNREACHABLE, Kind.UPSTREAM_INTERRUPTED))
+_LOST_IN_TRANSIT = LOST_OR_LATE | {Kind.UPSTREAM_UNREACHABLE}
 
 
 class Place(Protocol):
@@ -63,6 +63,11 @@ class Logbook:
         self._protocol = protocol
         self._operation = operation
         self._attempts: list[AttemptLine] = []
+
+    @property
+    def maybe_executed(self) -> bool:
+        """Whether the last attempt failed without proof that its upstream did nothing."""
+        return bool(self._attempts) and self._attempts[-1].maybe_executed
 
     @property
     def last_status(self) -> int | None:

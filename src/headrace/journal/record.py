@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from headrace.model.entry import Record
+from headrace.model.entry import Entry, Record
+from headrace.model.usage import Usage
 
 MAGIC = b"headrace journal 1\n"
 MOST_RECORD_BYTES = 1024 * 1024
@@ -27,6 +28,37 @@ def frame(record: Record) -> bytes:
     if len(payload) > MOST_RECORD_BYTES:
         raise ValueError(f"a record of {len(payload)} bytes")
     return _FRAME.pack(len(payload), zlib.crc32(payload)) + payload
+
+
+def reduced(record: Record) -> Record:
+    """What `frame` takes in any case: who, when and how it ended, without what an upstream or a client may have made
+    unwritable. The usage says so: not `none`, which is no report, but inconsistent."""
+    if not isinstance(record, Entry):
+        return msgspec.structs.replace(
+            record, key=_plain(record.key), owner=_plain(record.owner), model=_plain(record.model)
+        )
+    return Entry(
+        id=record.id,
+        at=record.at,
+        duration_s=record.duration_s,
+        protocol=record.protocol,
+        operation=_plain(record.operation),
+        key=_plain(record.key),
+        owner=_plain(record.owner),
+        model=_plain(record.model),
+        stream=record.stream,
+        end=record.end,
+        reason=_plain(record.reason),
+        kind=_plain(record.kind),
+        source=_plain(record.source),
+        status=record.status if record.status is not None and 0 <= record.status <= 999 else None,
+        usage=Usage(inconsistent=("unencodable",)),
+        early_open=record.early_open,
+    )
+
+
+def _plain(text: str) -> str:
+    return text[:200].encode("utf-8", "replace").decode("utf-8")
 
 
 def records(segment: bytes) -> Iterator[Record]:

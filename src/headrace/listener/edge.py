@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from enum import Enum, auto
 from math import inf
+from threading import Lock
 from typing import Final
 
 from headrace.model.ports import EdgeRefusal, Handler
@@ -38,13 +39,17 @@ class Wait(Enum):
 
 
 class Budget:
-    """Bytes of request bodies in the worker: what came from the network and has not been freed."""
+    """Bytes of request bodies in the worker: what came from the network or was decoded, and has not been freed.
 
-    __slots__ = ("limit", "used")
+    Decoding charges it from a thread, so `used` changes under `lock` only.
+    """
+
+    __slots__ = ("limit", "lock", "used")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.used = 0
+        self.lock = Lock()
 
     def has_room(self, size: int) -> bool:
         """Whether `size` more bytes fit."""

@@ -15,6 +15,10 @@ from headrace.model.request import RequestHead
 
 AHEAD: Final = 256 * 1024
 """Bytes of a body that are read before the line asks for it."""
+SMALL: Final = 1024
+"""Parts of a body below this are put together as they come: an object each would cost many times what it holds."""
+TOGETHER: Final = 64 * 1024
+"""Bytes of small parts that are put together at most."""
 
 GONE: Final = Problem(
     Kind.BAD_REQUEST, "The connection ended before the whole body came; send the request again.", detail="client gone"
@@ -48,6 +52,7 @@ class ServerRequest:
         "_feeder",
         "_parts",
         "_problem",
+        "_small",
         "_waiter",
         "began",
         "complete",
@@ -75,6 +80,7 @@ class ServerRequest:
         self.complete = framing.length == 0
         self._feeder: Feeder | None = feeder
         self._parts: list[bytes] = []
+        self._small: bytearray | None = None
         self.size = 0
         self._charged = 0
         self._problem: Problem | None = None
@@ -91,15 +97,34 @@ class ServerRequest:
         if self._problem is not None:
             self.free_body()
             return self._problem
+        self._put_together()
         parts, self._parts = self._parts, []
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def free_body(self) -> None:
         """Give its bytes back to the budget, and drop what is still here."""
         self._parts = []
-        if self._feeder is not None:
-            self._feeder.edge.bodies.used -= self._charged
-        self._charged = 0
+        self._small = None
+        if self._charged and self._feeder is not None:
+            bodies = self._feeder.edge.bodies
+            with bodies.lock:
+                bodies.used -= self._charged
+                self._charged = 0
+
+    def charge(self, extra: int) -> Problem | None:
+        """Count `extra` more bytes as its body's; nothing once it has been freed, so that none are left behind."""
+        feeder = self._feeder
+        if feeder is None:
+            return GONE
+        bodies = feeder.edge.bodies
+        with bodies.lock:
+            if not self._charged:
+                return GONE
+            if not bodies.has_room(extra):
+                return OVERLOADED
+            bodies.used += extra
+            self._charged += extra
+        return None
 
     def _too_much(self, feeder: Feeder) -> Problem | None:
         """Why a body of the announced length is not even begun to be read."""
@@ -134,11 +159,31 @@ class ServerRequest:
         elif not feeder.edge.bodies.has_room(size):
             self.fail(OVERLOADED)
         else:
-            feeder.edge.bodies.used += size
+            bodies = feeder.edge.bodies
+            with bodies.lock:
+                bodies.used += size
             self._charged += size
-            self._parts.append(data)
+            self._keep(data, size)
             if self._waiter is None and self.size > AHEAD:
                 feeder.body_ahead()
+
+    def _keep(self, data: bytes, size: int) -> None:
+        """Large parts are kept as they are: the whole body is one copy of them."""
+        if size >= SMALL or not self._parts:
+            self._put_together()
+            self._parts.append(data)
+            return
+        if self._small is None:
+            self._small = bytearray()
+        self._small += data
+        if len(self._small) >= TOGETHER:
+            self._put_together()
+
+    def _put_together(self) -> None:
+        """The small parts become one."""
+        if self._small is not None:
+            self._parts.append(bytes(self._small))
+            self._small = None
 
     def received(self) -> None:
         """The body is complete, says the parser."""

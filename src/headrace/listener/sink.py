@@ -7,6 +7,10 @@
 | length None, HTTP/1.0 | the connection's end | never |
 | to HEAD, or 204, 304 | no body; what is written is hashed and dropped | if the connection will close |
 
+Only a reset tells a broken body that ends with the connection from a whole one, and a Unix socket has none: its peer is
+told ECONNRESET only if bytes of its own are unread here, and the request has been read. Over a Unix socket clients
+should speak HTTP/1.1, as docs/how-to/behind-nginx.md says.
+
 The head waits for the first body bytes of the same loop turn, so both leave in one send; without any it leaves at the
 end of the turn. A body of another length than promised is our own fault: the connection is reset, so that no client
 takes the response for whole, and with `strict` (tests) LengthError is raised. After `finish`, `abort`, or the client's
@@ -238,7 +242,8 @@ class ClientSink:
 
 
 def reset(transport: WriteTransport) -> None:
-    """Close with RST: linger on, for no time (socket(7)). A Unix socket has none; there it is a close at once."""
+    """Close with RST: linger on, for no time (socket(7)). A Unix socket has none; there it is a close at once,
+    which leaves Content-Length or the chunks without their end."""
     sock = transport.get_extra_info("socket")
     if sock is not None and sock.family != socket.AF_UNIX and sock.fileno() >= 0:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)

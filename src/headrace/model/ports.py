@@ -121,6 +121,10 @@ class ClientRequest(Protocol):
     async def body(self) -> bytes | Problem:
         """The whole body, decoded by its framing; or why it cannot be had (too large, too slow, client gone, …)."""
 
+    def charge(self, extra: int) -> Problem | None:
+        """Count `extra` more bytes as its body's until `free_body`, as decoding makes them; negative where some are
+        gone. Or why they cannot be had. From any thread."""
+
     def free_body(self) -> None:
         """Drop the body: it is not needed again."""
 

@@ -162,6 +162,10 @@ FACTS: dict[Kind, KindFacts] = {
 }
 
 
+LOST_OR_LATE = frozenset((Kind.UPSTREAM_TIMEOUT, Kind.UPSTREAM_STALLED, Kind.UPSTREAM_INTERRUPTED))
+"""Kinds that say that an answer did not come, and nothing of what the answer was."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One failure.

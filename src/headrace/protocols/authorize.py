@@ -11,6 +11,9 @@ from headrace.model.headers import Headers
 from headrace.model.request import Fields, UpstreamRequest
 from headrace.model.wire import WireProtocol
 
+_BETA = b"anthropic-beta"
+"""A list of features: what the channel switches on comes to what the client did."""
+
 
 def authorize(channel: Channel, credential: Credential, protocol: WireProtocol) -> tuple[Headers, str]:
     """(header fields, query part): one of the two holds the secret."""
@@ -34,6 +37,8 @@ class Presentation(msgspec.Struct, frozen=True):
     """The channel's own header fields and the credential's."""
     replaced: frozenset[bytes]
     """Names of header fields that clients may send up, but here give way."""
+    appended: Headers
+    """Fields of the channel's that are lists: they follow the client's values."""
     query: str
     """The query parts of both, joined."""
     replaced_query: frozenset[str]
@@ -45,7 +50,8 @@ class Presentation(msgspec.Struct, frozen=True):
 def presentation(channel: Channel, credential: Credential, protocol: WireProtocol) -> Presentation:
     """How `channel` presents `credential`.
 
-    Where the channel has its credential, or a query field of its own, the client's of that name gives way.
+    Where the channel has its credential, or a header or query field of its own, the client's of that name gives way;
+    anthropic-beta is a list, and both count.
     Streams must come unencoded: a compressed one could take no keepalive.
     """
     fields, query = authorize(channel, credential, protocol)
@@ -54,8 +60,9 @@ def presentation(channel: Channel, credential: Credential, protocol: WireProtoco
     names.update((channel.auth.name,) if query else ())
     parts = [query, *(f"{name}={value}" for name, value in channel.query)]
     return Presentation(
-        fields=[*own, (b"accept-encoding", b"identity"), *fields],
-        replaced=frozenset(name for name, _ in fields if goes_up[name]),
+        fields=[*(field for field in own if field[0] != _BETA), (b"accept-encoding", b"identity"), *fields],
+        replaced=frozenset(name for name, _ in (*own, *fields) if goes_up[name] and name != _BETA),
+        appended=[field for field in own if field[0] == _BETA],
         query="&".join(part for part in parts if part),
         replaced_query=frozenset(names),
     )
@@ -69,6 +76,10 @@ def outgoing(request: UpstreamRequest, client: Fields, presentation: Presentatio
         headers = [field for field in headers if field[0] not in replaced]
     headers += request.headers
     headers += presentation.fields
+    if presentation.appended:
+        values = [value for name, value in (*headers, *presentation.appended) if name == _BETA]
+        headers = [field for field in headers if field[0] != _BETA]
+        headers.append((_BETA, b",".join(value for value in values if value)))
     query = request.query
     if query and presentation.replaced_query:
         query = without_fields(query, presentation.replaced_query)

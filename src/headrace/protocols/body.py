@@ -1,9 +1,11 @@
 """Reads a request's JSON body into the few members that a protocol needs, and finds the one that is spliced."""
 
+import re
 from typing import Protocol, TypeVar
 
 import msgspec
 
+from headrace.http.model_path import has_dot_segment
 from headrace.http.splice import Span, member_span, raw_span
 from headrace.model.problem import Kind, Problem
 from headrace.protocols.dialect import read_json, wrong_field
@@ -22,6 +24,10 @@ class _Model(msgspec.Struct):
 T = TypeVar("T", bound=Named)
 
 _decode_model = msgspec.json.Decoder(_Model).decode
+_decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_OTHER_CASE = re.compile(rb'"(?!model")[mM][oO][dD][eE][lL]"')
+_ESCAPED = re.compile(rb"\\u00[46]")
+"""A letter of `model` that is written as an escape."""
 
 
 def read_body(body: bytes, decoder: msgspec.json.Decoder[T]) -> T | Problem:
@@ -30,10 +36,35 @@ def read_body(body: bytes, decoder: msgspec.json.Decoder[T]) -> T | Problem:
     By msgspec, and what it refuses once more by the standard library (lone surrogates).
     """
     request = _read(body, decoder)
-    if isinstance(request, Problem) or (request.model and _is_unicode(request.model)):
+    if isinstance(request, Problem):
         return request
-    what = "holds half a surrogate pair" if request.model else "is empty"
+    return wrong_model(request.model) or other_spelling(body) or request
+
+
+def wrong_model(name: str) -> Problem | None:
+    """What keeps `name` from being a model's name, whichever models there are."""
+    if name and _is_unicode(name) and not has_dot_segment(name):
+        return None
+    what = "is empty"
+    if name:
+        what = "has a part `.` or `..`" if _is_unicode(name) else "holds half a surrogate pair"
     return Problem(Kind.BAD_REQUEST, f"`model` {what}. Name a model from GET /v1/models.", param="model")
+
+
+def other_spelling(body: bytes) -> Problem | None:
+    """A member of a JSON object that is `model` but for its case: an upstream that reads names without regard to it
+    would serve another model than the one that was checked. One search, unless something looks like it."""
+    if not _OTHER_CASE.search(body) and (b"\\u00" not in body or not _ESCAPED.search(body)):
+        return None
+    try:
+        members = set(_decode_members(body))
+    except (msgspec.MsgspecError, RecursionError):
+        value = read_json(body)
+        members = set(value) if isinstance(value, dict) else set()
+    for name in sorted(members):
+        if name != "model" and name.lower() == "model":
+            return Problem(Kind.BAD_REQUEST, f"`{name}` must be spelled `model`. Name the model once.", param=name)
+    return None
 
 
 def _read(body: bytes, decoder: msgspec.json.Decoder[T]) -> T | Problem:

@@ -138,7 +138,7 @@ class Chat:
 
     def classify_fault(self, head: ReplyHead, body: bytes) -> Problem | None:
         """What a 200 with an error object, or an error reply's body, says."""
-        return error_of(body)
+        return error_of(body, head.status)
 
 
 def _options_span(body: bytes) -> Span | None:

@@ -279,12 +279,12 @@ class ChatObserver:
                 self.features.text(text)
 
 
-def error_of(body: bytes) -> Problem | None:
-    """The problem in a 200 whose JSON body is an error object instead of a completion, or None."""
+def error_of(body: bytes, status: int = 200) -> Problem | None:
+    """The problem in a JSON body that is an error object instead of a completion, or None; `status` is the reply's."""
     chunk = _read(body)
     if chunk is None or not chunk.error or chunk.choices:
         return None
-    return problem_from_error(chunk.error)
+    return problem_from_error(chunk.error, status)
 
 
 def _merge(known: Usage, new: _Usage) -> Usage:

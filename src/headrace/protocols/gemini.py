@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from headrace.http.model_path import VERBS, encoded, model_and_verb, streams_events
+from headrace.http.model_path import VERBS, encoded, has_dot_segment, model_and_verb, streams_events
 from headrace.http.target import without_key
 from headrace.model.channel import Channel
 from headrace.model.problem import Kind, Problem
@@ -59,6 +59,12 @@ class Gemini:
         if found is None or not found[0]:
             return Problem(
                 Kind.BAD_REQUEST, "The path names no model. Call /v1beta/models/MODEL:generateContent.", param="model"
+            )
+        if has_dot_segment(found[0]):
+            return Problem(
+                Kind.BAD_REQUEST,
+                "The model's name has a part `.` or `..`. Name a model from GET /v1/models.",
+                param="model",
             )
         config = _config(body)
         if isinstance(config, Problem):
@@ -127,7 +133,7 @@ class Gemini:
 
     def classify_fault(self, head: ReplyHead, body: bytes) -> Problem | None:
         """What a 200 with an error object, or an error reply's body, says."""
-        return problem_from_body(body)
+        return problem_from_body(body, head.status)
 
 
 def _asked(verb: str, query: str) -> Asked:

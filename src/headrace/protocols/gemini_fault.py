@@ -30,16 +30,16 @@ _STATUS = {
 _BAD_KEY = ("API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_SERVICE_BLOCKED")
 
 
-def problem_from_error(error: object) -> Problem:
-    """The problem behind an `error` member: its code verbatim, else what its status name maps to, else 500.
+def problem_from_error(error: object, fallback: int = 500) -> Problem:
+    """The problem behind an `error` member: its code verbatim, else what its status name maps to, else `fallback`.
 
     A key that is invalid comes as a 400; it is the channel's own failure all the same, as is a model that this channel
     does not know. RetryInfo is the wait that the upstream asks for.
     """
     if not isinstance(error, dict):
-        return problem_from_status(500, "", clean_text(error))
+        return problem_from_status(fallback, "", clean_text(error))
     code, name = error.get("code"), error.get("status")
-    status = _whole_status(code) or _STATUS.get(name if isinstance(name, str) else "") or 500
+    status = _whole_status(code) or _STATUS.get(name if isinstance(name, str) else "") or fallback
     word = clean_text(name or code or "")
     message = clean_text(error.get("message") or "")
     listed = error.get("details")
@@ -56,8 +56,8 @@ def problem_from_error(error: object) -> Problem:
     return replace(problem, retry_after_s=waits[0]) if waits else problem
 
 
-def problem_from_body(body: bytes) -> Problem | None:
-    """What an error reply's body says, or a 200 whose body is an error; None for anything else."""
+def problem_from_body(body: bytes, status: int = 200) -> Problem | None:
+    """What an error reply's body says (status 4xx, 5xx), or a 200 whose body is an error; None for anything else."""
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
@@ -66,7 +66,7 @@ def problem_from_body(body: bytes) -> Problem | None:
         value = value[0]
     if not isinstance(value, dict) or not value.get("error"):
         return None
-    return problem_from_error(value["error"])
+    return problem_from_error(value["error"], status if 400 <= status <= 599 else 500)
 
 
 def _whole_status(code: object) -> int | None:

@@ -57,20 +57,24 @@ _STATUS = {
 }
 
 
-def problem_from_error(error: object) -> Problem:
+def problem_from_error(error: object, fallback: int = 500) -> Problem:
     """The problem behind an OpenAI `error` member: an object {message, type, param, code}, or a bare text.
 
-    Status 400 to 599 by code or type; 500 where neither says anything.
+    Status 400 to 599 by code or type; where neither says anything `fallback`, the reply's own status if it is an error.
     """
     if not isinstance(error, dict):
-        return problem_from_status(500, "", clean_text(error))
+        return problem_from_status(_error_status(fallback), "", clean_text(error))
     code = error.get("code")
     message = clean_text(error.get("message") or "")
     for word in (code, error.get("status"), error.get("type")):
         status = _status(word)
         if status is not None:
             return problem_from_status(status, clean_text(word), message)
-    return problem_from_status(500, clean_text(code or error.get("type") or ""), message)
+    return problem_from_status(_error_status(fallback), clean_text(code or error.get("type") or ""), message)
+
+
+def _error_status(status: int) -> int:
+    return status if 400 <= status <= 599 else 500
 
 
 def _status(word: object) -> int | None:

@@ -17,7 +17,7 @@ from headrace.model.headers import every
 from headrace.model.problem import Kind, Problem
 from headrace.model.request import Call, Reply, ReplyHead, RequestHead, UpstreamRequest
 from headrace.model.wire import Asked, Dialect, WireProtocol
-from headrace.protocols.body import model_span
+from headrace.protocols.body import model_span, other_spelling, wrong_model
 from headrace.protocols.dialect import read_json, refuse_openai, wrong_field
 from headrace.protocols.interface import Observer
 from headrace.protocols.passthrough_observer import PassthroughObserver, error_of
@@ -32,7 +32,17 @@ FAMILIES = (
     WireProtocol.VIDEOS,
     WireProtocol.RERANK,
 )
-_URL_FORM = b"application/x-www-form-urlencoded"
+_FORMS = frozenset(
+    ("images.edits", "images.variations", "audio.transcriptions", "audio.translations", "videos")
+)  # fmt: skip
+"""The operations that take a form; each takes JSON too, as all others do."""
+_NO_FORM = Problem(
+    Kind.BAD_REQUEST,
+    "This endpoint takes JSON. Send one object in UTF-8, without a byte order mark, as application/json.",
+)
+_NOTHING_READ = Problem(
+    Kind.BAD_REQUEST, "This endpoint takes JSON or multipart/form-data. Send one of them, with its Content-Type."
+)
 _SEED_BYTES = 4096
 _OBJECT = re.compile(rb"[ \t\r\n]*+\{")
 
@@ -63,22 +73,21 @@ class Passthrough:
             return Problem(Kind.BAD_REQUEST, "The request has two Content-Type headers. Send one.")
         media = _media(types[0]) if types else b""
         streams = False
-        if media == MEDIA_TYPE:
+        if media == MEDIA_TYPE and operation in _FORMS:
             model = _form_model(types[0], body)
-        elif media == b"application/json" or media.endswith(b"+json") or _OBJECT.match(body):
+        elif not media.startswith(b"multipart/") and (_is_json(media) or _OBJECT.match(body)):
             # JSON is read whatever it is called: what decides about access must not depend on a header.
             request = _read(body)
             if isinstance(request, Problem):
                 return request
             model, streams = request.model, request.stream is True
-        elif media == _URL_FORM:
-            return Problem(Kind.BAD_REQUEST, "This endpoint takes JSON or multipart/form-data. Set the Content-Type.")
         else:
-            model = None
+            # An upstream may well read what the gateway cannot (a byte order mark, UTF-16, another multipart).
+            return _NO_FORM if operation not in _FORMS else _NOTHING_READ
         if isinstance(model, Problem):
             return model
-        if model is not None and not model:
-            return Problem(Kind.BAD_REQUEST, "`model` is empty. Name a model from GET /v1/models.", param="model")
+        if model is not None and (problem := wrong_model(model)) is not None:
+            return problem
         return Call(self.protocol, operation, model or "", Asked.ANYTHING, body, asks_stream=streams)
 
     def address(self, call: Call, head: RequestHead, channel: Channel, upstream_model: str) -> UpstreamRequest:
@@ -126,10 +135,14 @@ def _media(content_type: bytes) -> bytes:
     return content_type.partition(b";")[0].strip().lower()
 
 
+def _is_json(media: bytes) -> bool:
+    return media == b"application/json" or media.endswith(b"+json")
+
+
 def _read(body: bytes) -> _Request | Problem:
     """By msgspec, and what it refuses once more by the standard library (lone surrogates)."""
     try:
-        return _decode(body)
+        return other_spelling(body) or _decode(body)
     except msgspec.ValidationError as error:
         return wrong_field(error)
     except (msgspec.DecodeError, RecursionError):
@@ -137,14 +150,9 @@ def _read(body: bytes) -> _Request | Problem:
     if isinstance(value, Problem):
         return value
     try:
-        request = msgspec.convert(value, _Request)
-        (request.model or "").encode("utf-8")
+        return msgspec.convert(value, _Request)
     except msgspec.ValidationError as error:
         return wrong_field(error)
-    except UnicodeEncodeError:
-        message = "`model` holds half a surrogate pair. Name a model from GET /v1/models."
-        return Problem(Kind.BAD_REQUEST, message, param="model")
-    return request
 
 
 def _form_model(content_type: bytes, body: bytes) -> str | Problem | None:

@@ -127,7 +127,7 @@ class Responses:
 
     def classify_fault(self, head: ReplyHead, body: bytes) -> Problem | None:
         """What a 200 with an error object, or an error reply's body, says."""
-        return error_of(body)
+        return error_of(body, head.status)
 
 
 _NO_BACKGROUND = Problem(

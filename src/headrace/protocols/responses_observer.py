@@ -282,12 +282,15 @@ class ResponsesObserver:
                 self.features.text(text)
 
 
-def error_of(body: bytes) -> Problem | None:
-    """The problem in a JSON body that is an error object and no Response, which owns a member of that name; or None."""
+def error_of(body: bytes, status: int = 200) -> Problem | None:
+    """The problem in a JSON body that is an error object and no Response, which owns a member of that name; or None.
+
+    `status` is the reply's.
+    """
     read = read_fault(body)
     if read is None or not read.error or read.object == "response":
         return None
-    return problem_from_error(read.error)
+    return problem_from_error(read.error, status)
 
 
 def _type_of(name: bytes, payload: bytes) -> str:

@@ -87,6 +87,12 @@ class Clock:
             self._paused_at = NEVER
             self._resumed_at = now
 
+    def left_for_first_event(self, now: float) -> float:
+        """How long from `now` on a first event may still be waited for, by this attempt's limit and by that of all."""
+        limits = self._limits
+        first = min(self.uploaded_at, now) + limits.first_event
+        return max(0.0, min(first, self.asked_at + limits.open) - now)
+
     def verdict(self, now: float, waiting: bool) -> Verdict | None:
         """The limit that has passed at `now`, or None. `waiting`: nothing was committed yet."""
         limits = self._limits

@@ -6,7 +6,10 @@ from headrace.model.wire import BodyEnd
 
 
 class Decoding:
-    """Passes the decoded body on (`model.ports.BodyReceiver`). Bytes that cannot be decoded are a cut."""
+    """Passes the decoded body on (`model.ports.BodyReceiver`).
+
+    Bytes that cannot be decoded are a cut, and so is an end, however framed, before the coding's own.
+    """
 
     __slots__ = ("_decoder", "_receiver")
 
@@ -27,4 +30,4 @@ class Decoding:
         """The body is over; once."""
         receiver, self._receiver = self._receiver, None
         if receiver is not None:
-            receiver.body_end(end)
+            receiver.body_end(end if self._decoder.complete else BodyEnd.CUT)

@@ -188,7 +188,7 @@ class Pump:
         unsent = sink.unsent
         if self._attempt is not None and self._attempt.uploaded_at is not None:
             machine.clock.uploaded_at = min(machine.clock.uploaded_at, self._attempt.uploaded_at)
-        if sink.paused and self._is_stuck(now, unsent):
+        if unsent and self._is_stuck(now, unsent):
             machine.end(Outcome(End.CLIENT_GONE, "write_timeout"), now)
         else:
             machine.tick(now, unsent == 0)
@@ -197,11 +197,16 @@ class Pump:
         if machine.state is State.ENDED:
             return None
         due = machine.due()
-        return min(due, now + self._limits.write_timeout / STUCK_LOOKS) if sink.paused else due
+        if not unsent:
+            self._stuck_unsent = 0
+            return due
+        return min(due, now + self._limits.write_timeout / STUCK_LOOKS)
 
     def _is_stuck(self, now: float, unsent: int) -> bool:
-        """Whether the client has taken no byte for `write_timeout`."""
-        if unsent < self._stuck_unsent:
+        """Whether the client has taken no byte for `write_timeout`. A client is only looked at when some limit is
+        due, so
+        one that is less than the high-water mark behind is found later by that much."""
+        if unsent < self._stuck_unsent or not self._stuck_unsent:
             self._stuck_at = now
         self._stuck_unsent = unsent
         return now >= self._stuck_at + self._limits.write_timeout

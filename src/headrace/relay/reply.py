@@ -2,7 +2,7 @@
 on.
 
     WAITING ──64 KiB, or all of it, and judged good──▶ COMMITTED ──end of body──▶ ENDED
-       │                                                  └── cut, stall, stop ──▶ ENDED (connection aborted)
+       │   an error, FAULT_S passed                       └── cut, stall, stop ──▶ ENDED (connection aborted)
        └── judged bad ──▶ the attempt failed
 
 There is nothing to insert here: no keepalive, no early open, no error event. Before the commit a failure is an HTTP
@@ -25,7 +25,8 @@ from headrace.relay.trace import Trace
 HOLD_BYTES = 64 * 1024
 """How much is held before it is judged."""
 FAULT_S = 2.0
-"""How long an error reply's body is waited for: what has come by then decides."""
+"""How long an error reply's body is waited for: what has come by then decides. One that is for the client is passed on
+from there as any other is, so a body that breaks is never framed as whole."""
 
 Judge = Callable[[bytes, bool], Failure | None]
 """(the body so far, whether that is all) → why this reply cannot be given to the client, or None."""
@@ -129,8 +130,8 @@ class ReplyMachine:
 
     @property
     def held(self) -> int:
-        """Bytes kept back before the commit."""
-        return self._copied if self.state is State.WAITING else 0
+        """Bytes kept: those held back before the commit, and behind it the copy that is concluded from."""
+        return self._copied if self._copy is not None else 0
 
     def begin(self, now: float) -> None:
         """A new attempt."""
@@ -169,8 +170,11 @@ class ReplyMachine:
             self.trace.event(now, len(data))
             self.trace.release(data)
             return data
-        held = 1 if self._tap is not None else HOLD_BYTES
-        return (self._commit(now, whole=False) or b"") if self._copied >= held else b""
+        if self._tap is not None:
+            return self._commit(now, whole=False) or b""
+        if self._copied >= HOLD_BYTES and (write := self._commit(now, whole=False)) is not None:
+            self.step = Step(write=write)  # no plain passing: the pump counts the copy first
+        return b""
 
     @property
     def takes_whole(self) -> bool:
@@ -220,18 +224,32 @@ class ReplyMachine:
             self._end(outcome, abort=self.state is State.COMMITTED)
 
     def pass_plainly(self, now: float) -> bytes:
-        """Too much is held in this worker: judge what has come."""
-        return self._commit(now, whole=False) or b""
+        """Too much is held in this worker: judge what has come, and keep no copy of what is good."""
+        write = self._commit(now, whole=False) if self.state is State.WAITING else b""
+        if write is None:
+            return b""
+        self._copy = None
+        return write
 
     def _silent(self, now: float) -> None:
         if self.state is State.COMMITTED:
             self._end(Outcome(End.STALLED, "stall", STALLED), abort=True)
         elif self._fault:
-            write = self._commit(now, whole=True)
-            if write is not None:
-                self._end(self._meaning(), write, open=True)
+            self._pass_fault(now)
         else:
             self._fail(Failure(REPLY_TIMEOUT if self.clock.last_at == NEVER else STALLED, final=True))
+
+    def _pass_fault(self, now: float) -> None:
+        """An error reply that is slow: judged as though it were all here, and passed on as what it is, unfinished."""
+        write = self._commit(now, whole=True)
+        if write is None:
+            return
+        if self._promised:
+            self._end(self._meaning(), write)
+            return
+        if self.clock.last_at == NEVER:
+            self.clock.last_at = now  # `stall` bounds what follows, not the wait for a first byte
+        self.step = Step(open=True, write=write)
 
     def _commit(self, now: float, whole: bool) -> bytes | None:
         """Judge what is held; the bytes to relay where it is good, else None: the attempt has failed."""

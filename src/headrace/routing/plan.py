@@ -1,8 +1,8 @@
 """Pure: the candidates of a request, in the order in which they are tried.
 
 By priority first (route, then channel; lower is earlier). Among equals by a weighted rendezvous hash over the
-conversation,
-so that a conversation stays where its prompt cache is warm, and only a channel's own share moves when it comes or goes.
+conversation, so that a conversation stays where its prompt cache is warm, and only a channel's own share moves when
+it comes or goes.
 """
 
 import math
@@ -24,6 +24,10 @@ class Candidate(msgspec.Struct, frozen=True):
     credential: Credential
     upstream_model: str
     presentation: Presentation
+
+    def shares_credential(self, other: "Candidate") -> bool:
+        """Whether both would spend on the same upstream account."""
+        return self.channel.name == other.channel.name and self.credential.name == other.credential.name
 
 
 def places(model: Model, asked: str, protocol: WireProtocol, channels: Mapping[str, Channel]) -> list[Candidate]:

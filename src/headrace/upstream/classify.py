@@ -253,7 +253,8 @@ def final_problem(failures: Sequence[Problem], cooling_s: float | None = None) -
 
     A client's fault of the last attempt stands; else 429 with the earliest recovery if every usable candidate was rate
     limited or cooling; else 503 if our own capacity refused any; else 504 if any timed out; else the last problem: 502,
-    or the status that it carries itself (529, or a first event's). Retry-After is at most 60 s.
+    or the status that it carries itself (529, or a first event's). Retry-After is at most 60 s; a 429 always has
+    one, 60 s where no upstream named any.
     """
     last = failures[-1] if failures else None
     if last is not None and _is_clients(last):
@@ -266,7 +267,7 @@ def final_problem(failures: Sequence[Problem], cooling_s: float | None = None) -
             Problem(
                 Kind.UPSTREAM_RATE_LIMITED,
                 _MESSAGES[Kind.UPSTREAM_RATE_LIMITED],
-                retry_after_s=min(waits, default=None),
+                retry_after_s=min(waits, default=MOST_RETRY_AFTER_S),
                 detail=last.detail if last is not None else "every candidate cools down",
             )
         )

@@ -55,7 +55,10 @@ class Judge:
         if verdict.problem is not None:
             return Failure(verdict.problem)
         if verdict.advice is Advice.RELAY_FAULT and self._opened:
-            return Failure(reading or _refused_late(head.status), final=True)
+            # The status said that it is the client's; a word that means something else does not overrule it.
+            if reading is None or reading.kind is not Kind.BAD_REQUEST:
+                reading = _refused_late(head.status)
+            return Failure(reading, final=True)
         return None
 
     @property
@@ -70,4 +73,5 @@ class Judge:
 
 
 def _refused_late(status: int) -> Problem:
-    return Problem(Kind.BAD_REQUEST, f"The upstream refused the request with status {status}.", Source.UPSTREAM)
+    message = f"The upstream refused the request with status {status}."
+    return Problem(Kind.BAD_REQUEST, message, Source.UPSTREAM, status)
