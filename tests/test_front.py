@@ -41,7 +41,7 @@ def test_the_front_page_says_where_the_docs_are(stand: Stand) -> None:
 def test_models_are_those_that_the_key_may_use(stand: Stand, path: str) -> None:
     every = json.loads(stand.ask(method="GET", path=path).body)
     assert every["object"] == "list"
-    assert [one["id"] for one in every["data"]] == ["exact", "renamed", "responses-only"]
+    assert [one["id"] for one in every["data"]] == ["exact", "renamed", "twin", "responses-only"]
     few = json.loads(stand.ask(method="GET", path=path, key=NARROW).body)
     assert [one["id"] for one in few["data"]] == ["exact"]
 

@@ -47,7 +47,7 @@ class Worker:
         self._loop = loop
         self._wheel = Wheel(loop)
         self._upstream = Upstream()
-        self._journal = Writer(Path(settings.state.directory), ids.new().removeprefix("hr_"), loop)
+        self._journal = Writer(Path(settings.state.directory), ids.new().removeprefix("hr_"), loop, report=report)
         stages = Stages(
             loop=loop,
             settings=settings,

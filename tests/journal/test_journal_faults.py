@@ -17,7 +17,7 @@ from tests.stand.wire import C4, CHAT, DONE, chat
 class FullDisk:
     """`os` for the journal alone, without room."""
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever `os` has
+    def __getattr__(self, name: str) -> Any:
         return getattr(os, name)
 
     def write(self, file: int, data: bytes) -> int:

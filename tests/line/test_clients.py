@@ -1,5 +1,6 @@
 """Clients that leave, that do not read, and that are many: each has its own stream and nobody else's."""
 
+import gzip
 import json
 import threading
 import time
@@ -54,6 +55,29 @@ def test_a_client_that_leaves_before_the_head_closes_the_upstream(stand: Stand) 
         until(lambda: stand.ch1.calls(model), "the upstream's call")
     assert stand.calls(model)[0].end is UpstreamEnd.CLIENT_CLOSED
     assert stand.entry(model).end == "client_gone"
+
+
+def test_a_client_that_leaves_before_the_head_is_nobodys_failure(stand: Stand) -> None:
+    model = stand.model("twice", {"head_delay": 30})
+    with stand.connect() as client:
+        client.send(request(chat(model)))
+        until(lambda: stand.ch1.calls(model), "the upstream's call")
+    entry = stand.entry(model)
+    assert (entry.end, entry.status, entry.usage_origin) == ("client_gone", None, "none")
+    assert [one.verdict for one in entry.attempts] == ["client_gone"]
+
+
+def test_a_client_that_leaves_while_its_body_is_decoded_asks_for_nothing(stand: Stand) -> None:
+    """The exchange is over before its first attempt: nothing may be sent up, and nothing may wait for ever."""
+    model = stand.model("one", {"events": CHAT})
+    body = gzip.compress(json.dumps(chat(model)).encode() + b" " * 200_000)
+    for _ in range(20):
+        with stand.connect() as client:
+            client.send(request(body, headers={"content-encoding": "gzip"}))
+            client.reset()
+    entries = stand.entries(model, count=20) if stand.entries(model) else []
+    assert {(entry.end, len(entry.attempts)) for entry in entries} <= {("client_gone", 0), ("client_gone", 1)}
+    assert len(stand.calls(model)) == sum(len(entry.attempts) for entry in entries)
 
 
 def test_a_client_that_leaves_behind_the_end_has_had_it(stand: Stand) -> None:

@@ -372,3 +372,32 @@ def test_a_second_choice_is_remembered_as_possibly_executed(stand: Stand) -> Non
     first, second = stand.entry(model).attempts
     assert first.maybe_executed
     assert not second.maybe_executed
+
+
+def test_a_credential_that_may_have_done_the_work_is_not_asked_again(stand: Stand) -> None:
+    """Two routes, one account: the connection was lost behind the request, so nothing proves that nothing was done."""
+    for name in ("twin-a", "twin-b"):
+        stand.ch1.scenario(name, {"refuse": {"when": "body", "how": "rst"}})
+    assert stand.ask(chat("twin")).status == 502
+    entry = stand.entry("twin")
+    assert [(one.verdict, one.maybe_executed) for one in entry.attempts] == [("upstream_unreachable", True)]
+
+
+def test_a_json_head_cannot_keep_a_promised_stream_waiting(stand: Stand) -> None:
+    """Once the client has a stream's head, a JSON reply can never be given to it: the next channel is asked at once."""
+    slow = {"head_delay": 0.3, "content_type": "application/json", "body": "{", "cut": {"at_byte": 1, "how": "stall"}}
+    model = stand.model("early", slow, {"events": CHAT})
+    reply = stand.ask(chat(model))
+    assert texts(reply.body) == TEXT
+    entry = stand.entry(model)
+    assert [one.verdict for one in entry.attempts] == ["upstream_bad_reply", "relay"]
+    assert entry.early_open and entry.attempts[0].ended_s < 3
+
+
+def test_a_json_reply_to_a_stream_that_does_not_come_is_replaced(stand: Stand) -> None:
+    """It is waited for no longer than a first event, and another channel may do better."""
+    slow = {"content_type": "application/json", "body": "{}", "cut": {"at_byte": 0, "how": "stall"}}
+    model = stand.model("impatient", slow, {"events": CHAT})
+    reply = stand.ask(chat(model))
+    assert (reply.status, texts(reply.body)) == (200, TEXT)
+    assert [one.verdict for one in stand.entry(model).attempts] == ["upstream_timeout", "relay"]

@@ -321,7 +321,7 @@ def test_the_models_are_listed_for_whoever_asks(stand: Stand) -> None:
         return made
 
     ours = listed(anthropic_version="2023-06-01")
-    assert (ours["first_id"], ours["last_id"], ours["has_more"]) == ("exact", "renamed", False)
+    assert (ours["first_id"], ours["last_id"], ours["has_more"]) == ("exact", "twin", False)
     one = listed("/v1/models/exact", anthropic_version="2023-06-01")
     assert ours["data"][0] == one  # type: ignore[index]
     assert (one["type"], one["accepted_request_formats"]) == ("model", ["anthropic_messages"])

@@ -103,6 +103,8 @@ models:
   # listed; one of them is not offered through chat
   exact: {routes: [{channel: ch1}]}
   renamed: {routes: [{channel: ch1, upstream_model: upstream-name}]}
+  # two routes that lead to one credential
+  twin: {routes: [{channel: ch1, upstream_model: twin-a}, {channel: ch1, upstream_model: twin-b}]}
   responses-only: {routes: [{channel: with-responses}]}
 keys:
   - {name: dev, secret: sk-hr-test-0123456789abcdef}

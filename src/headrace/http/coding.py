@@ -104,7 +104,8 @@ class Brotli:
             data = b""
             if piece:
                 yield piece
-            if self._machine.can_accept_more_data() or self._machine.is_finished():
+            more = len(piece) >= PIECE or not self._machine.can_accept_more_data()  # of a full piece it may say it can
+            if not more or self._machine.is_finished():
                 return
 
 
@@ -162,7 +163,7 @@ def decoder(coding: bytes | None) -> Decoder | None:
     raise CodingError(f"the coding {(coding or b'')[:40]!r} is not known")
 
 
-def uncounted(extra: int) -> Problem | None:  # noqa: ARG001  a Charge
+def uncounted(extra: int) -> Problem | None:
     """Takes any number of bytes."""
     return None
 
@@ -170,7 +171,8 @@ def uncounted(extra: int) -> Problem | None:  # noqa: ARG001  a Charge
 def decode_body(body: bytes, encoding: bytes, limit: int, charge: Charge = uncounted) -> bytes | Problem:
     """A whole body without its codings, the last applied undone first; at most `limit` bytes.
 
-    `charge` hears of the bytes of each piece as it comes, and of those of each encoded body when it is done with.
+    `charge` hears of the bytes of each piece as it comes, and that they are gone: of each encoded body when it is
+    done with, and of what was decoded up to a problem.
     Problems: unsupported_encoding (415), bad_request (a broken or cut body), payload_too_large (decoded).
     """
     names = [name.strip() for name in encoding.split(b",")]
@@ -195,7 +197,16 @@ def decode_body(body: bytes, encoding: bytes, limit: int, charge: Charge = uncou
 
 
 def _decode(body: bytes, coding: Decoder, limit: int, charge: Charge) -> bytes | Problem:
-    pieces = BytesIO()  # gives its bytes out without a copy
+    decoded = BytesIO()  # gives its bytes out without a copy
+    problem = _fill(decoded, body, coding, limit, charge)
+    if problem is not None:
+        charge(-decoded.tell())
+        return problem
+    return decoded.getvalue()
+
+
+def _fill(decoded: BytesIO, body: bytes, coding: Decoder, limit: int, charge: Charge) -> Problem | None:
+    """Write what `body` decodes to; every byte written has been charged."""
     size = 0
     try:
         for piece in coding.feed(body):
@@ -208,9 +219,9 @@ def _decode(body: bytes, coding: Decoder, limit: int, charge: Charge) -> bytes |
             problem = charge(len(piece))
             if problem is not None:
                 return problem
-            pieces.write(piece)
+            decoded.write(piece)
     except CodingError as error:
         return Problem(Kind.BAD_REQUEST, f"The body is not what its Content-Encoding says: {error}.")
     if not coding.complete:
         return Problem(Kind.BAD_REQUEST, "The encoded body is cut short. Send the whole of it.")
-    return pieces.getvalue()
+    return None
