@@ -14,6 +14,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+
 from headrace.journal.record import MAGIC, frame, reduced
 from headrace.model.entry import Opened, Record
 
@@ -111,7 +113,7 @@ class Writer:
         """As it is written; reduced where it cannot be, such as for an absurd number from an upstream."""
         try:
             return frame(record)
-        except Exception as error:  # noqa: BLE001  whatever the encoder dislikes: one entry is written for each exchange
+        except (OverflowError, TypeError, ValueError, msgspec.MsgspecError) as error:  # what encoders dislike
             self._report(f"the journal keeps a reduced record of {record.id}: {type(error).__name__}: {error}")
             return frame(reduced(record))
 

@@ -26,7 +26,6 @@ _decode_model = msgspec.json.Decoder(_Model).decode
 _decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
-
 def read_body(body: bytes, decoder: msgspec.json.Decoder[T]) -> T | Problem:
     """The body as the decoder's struct, with a model that can be named; a Problem names the member at fault.
 
