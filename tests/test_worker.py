@@ -29,7 +29,8 @@ def collector() -> Iterator[None]:
 def loaded(folder: Path, listen: str = "127.0.0.1:0", more: str = "") -> Loaded:
     """A configuration without channels, but those in `more`."""
     path = folder / "headrace.yaml"
-    path.write_text(f"server: {{listen: '{listen}', drain_notice: 100ms}}\nstate: {{directory: {folder / 'state'}}}\n{more}")
+    server = f"server: {{listen: '{listen}', drain_notice: 100ms}}"
+    path.write_text(f"{server}\nstate: {{directory: {folder / 'state'}}}\n{more}")
     path.chmod(0o600)
     return load(path).resolve(SECRET)
 
