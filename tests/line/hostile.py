@@ -420,8 +420,9 @@ JSON = {
     "names that collide": none(sized(b'{"model": "gpt-none"' + b',"a":0' * 100_000 + b"}")),
     "a prototype": none(sized(b'{"model": "gpt-none", "__proto__": {"model": "one-x"}, "constructor": {}}')),
     **{f"model {text[:24]!r}": none(sized(json.dumps({"model": text}).encode())) for text in (
-        "x\r\nset-cookie: a=b", "x\0", "\x1b[31m", "../../v1/files", "x@evil", "http://evil/", "//evil", "x-\nx: y", "%0d%0a", "'; DROP TABLE models;--", "<script>alert(1)</script>", "\u202e", "ﾓ" * 1000, "*", "pair*", "m" * 300_000, " ", "\u2028",
+        "x\r\nset-cookie: a=b", "x\0", "\x1b[31m", "x@evil", "http://evil/", "//evil", "x-\nx: y", "%0d%0a", "'; DROP TABLE models;--", "<script>alert(1)</script>", "\u202e", "ﾓ" * 1000, "*", "pair*", "m" * 300_000, " ", "\u2028",
     )},
+    "model '../../v1/files'": json_case('{"model": "../../v1/files"}', "`.` or `..`", "model"),
 }  # fmt: skip
 
 

@@ -202,7 +202,7 @@ def test_a_large_body(secure: Stand, certs: Certified) -> None:
 def test_a_refusal_in_the_middle_of_a_body_can_be_read(secure: Stand, certs: Certified) -> None:
     """Over TLS no half can be closed; the reply must not be lost to a reset all the same."""
     with certs.connect(secure.port) as client:
-        client.send(request(b"x" * 1_500_000))
+        client.send(request(b"x" * 1_060_000))  # more than is taken, less than is read and dropped before a reset
         reply = client.rest()
         assert (reply.status, error_in(reply.body)["code"]) == (413, "payload_too_large")
         assert reply.header("connection") == "close"

@@ -307,6 +307,7 @@ def test_models_are_listed(stand: Stand) -> None:
         assert [(one.id, one.type, one.lifecycle) for one in listed] == [
             ("exact", "model", "active"),
             ("renamed", "model", "active"),
+            ("twin", "model", "active"),
         ]
         assert sdk.models.retrieve("exact") == listed[0]
         with pytest.raises(anthropic.NotFoundError):

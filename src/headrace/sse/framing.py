@@ -77,7 +77,9 @@ class Framer:
         event."""
         rest = self.rest()
         self._held.clear()
-        self._bom_part = b""
+        if self._bom_part:  # it was none, and nothing behind it is one
+            self._bom_part = b""
+            self._fresh = False
         self.held = 0
         return rest
 
