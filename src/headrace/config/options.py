@@ -109,7 +109,8 @@ class ServerOptions(Options):
     max_body: Size = Field(default=_SERVER.max_body, description="The largest request body; a larger one gets 413.")
     bodies: Size = Field(default=_SERVER.bodies, description="Request bodies in flight per worker; past it 503.")
     held: Size = Field(
-        default=_SERVER.held, description="Unfinished events per worker, together; past it streams pass plainly."
+        default=_SERVER.held,
+        description="Unfinished events and copies of replies per worker, together; past it they pass plainly.",
     )
     head_timeout: Duration = Field(
         default=_SERVER.head_timeout, description="The longest time for a request's head; then 408."
