@@ -15,11 +15,10 @@ from headrace.protocols.chat_observer import ChatObserver, error_of
 from headrace.protocols.dialect import openai_error, refuse_openai
 from headrace.protocols.interface import Observer
 from headrace.protocols.keepalive import comment_keepalive
-from headrace.protocols.session import session
+from headrace.protocols.session import seed_of_messages
 
 OPERATION = "chat.completions"
 _PATH = "/chat/completions"
-_SEED_BYTES = 4096
 
 
 class _Request(msgspec.Struct):
@@ -37,20 +36,8 @@ class _Raw(msgspec.Struct):
     stream_options: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
-class _Message(msgspec.Struct):
-    role: Any = None
-    content: msgspec.Raw = msgspec.Raw(b"null")
-
-
-class _Seed(msgspec.Struct):
-    prompt_cache_key: Any = None
-    metadata: Any = None
-    messages: list[_Message] = []
-
-
 _decoder = msgspec.json.Decoder(_Request)
 _decode_raw = msgspec.json.Decoder(_Raw).decode
-_decode_seed = msgspec.json.Decoder(_Seed).decode
 
 
 class Chat:
@@ -97,20 +84,8 @@ class Chat:
         return UpstreamRequest("POST", path, "", [], parts, added_usage=inject)
 
     def seed(self, call: Call, head: RequestHead) -> bytes:
-        """`prompt_cache_key`, else the session, else `metadata.user_id`, else the first 4 KiB of the first user
-        message."""
-        try:
-            read = _decode_seed(call.body)
-        except (msgspec.MsgspecError, RecursionError):
-            return session(head)
-        user = read.metadata.get("user_id") if isinstance(read.metadata, dict) else None
-        for named in (read.prompt_cache_key, session(head), user):
-            if named and isinstance(named, str | bytes):
-                return named if isinstance(named, bytes) else named.encode("utf-8", "surrogatepass")
-        for message in read.messages:
-            if message.role == "user":
-                return bytes(memoryview(message.content)[:_SEED_BYTES])
-        return b""
+        """The conversation's name, else its first words."""
+        return seed_of_messages(call.body, head)
 
     def observer(self, call: Call, added_usage: bool) -> Observer:
         """A fresh observer."""

@@ -17,13 +17,12 @@ from headrace.protocols.interface import Observer
 from headrace.protocols.keepalive import comment_keepalive
 from headrace.protocols.messages_fault import problem_from_body
 from headrace.protocols.messages_observer import MessagesObserver
-from headrace.protocols.session import session
+from headrace.protocols.session import seed_of_messages
 
 CREATE = "messages"
 COUNT_TOKENS = "messages.count_tokens"
 
 _PATHS = {CREATE: "/messages", COUNT_TOKENS: "/messages/count_tokens"}
-_SEED_BYTES = 4096
 _BROKEN: dict[str, object] = {"type": "api_error", "message": "Response stream interrupted, please retry"}
 
 
@@ -35,19 +34,7 @@ class _Request(msgspec.Struct):
     max_tokens: Any = None
 
 
-class _Turn(msgspec.Struct):
-    role: Any = None
-    content: msgspec.Raw = msgspec.Raw(b"null")
-
-
-class _Seed(msgspec.Struct):
-    prompt_cache_key: Any = None
-    metadata: Any = None
-    messages: list[_Turn] = []
-
-
 _request = msgspec.json.Decoder(_Request)
-_decode_seed = msgspec.json.Decoder(_Seed).decode
 
 
 class Messages:
@@ -82,20 +69,8 @@ class Messages:
         return UpstreamRequest("POST", path, without_key(head.query), [], replace_all(call.body, edits))
 
     def seed(self, call: Call, head: RequestHead) -> bytes:
-        """`prompt_cache_key`, else the session, else `metadata.user_id`, else the first 4 KiB of the first user
-        message."""
-        try:
-            read = _decode_seed(call.body)
-        except (msgspec.MsgspecError, RecursionError):
-            return session(head)
-        user = read.metadata.get("user_id") if isinstance(read.metadata, dict) else None
-        for named in (read.prompt_cache_key, session(head), user):
-            if named and isinstance(named, str | bytes):
-                return named if isinstance(named, bytes) else named.encode("utf-8", "surrogatepass")
-        for turn in read.messages:
-            if turn.role == "user":
-                return bytes(memoryview(turn.content)[:_SEED_BYTES])
-        return b""
+        """The conversation's name, else its first words."""
+        return seed_of_messages(call.body, head)
 
     def observer(self, call: Call, added_usage: bool) -> Observer:
         """A fresh observer."""

@@ -16,7 +16,7 @@ from headrace.protocols.interface import Observer
 from headrace.protocols.keepalive import comment_keepalive
 from headrace.protocols.responses_failure import failure_event
 from headrace.protocols.responses_observer import ResponsesObserver, error_of
-from headrace.protocols.session import session
+from headrace.protocols.session import first_name, session
 
 CREATE = "responses"
 INPUT_TOKENS = "responses.input_tokens"
@@ -94,10 +94,8 @@ class Responses:
             user_id = read.metadata.get("user_id") if isinstance(read.metadata, dict) else None
             chat = read.conversation
             chat_id = chat.get("id") if isinstance(chat, dict) else chat
-            for named in (read.prompt_cache_key, session(head), user_id, chat_id):
-                if named and isinstance(named, str | bytes):
-                    return named if isinstance(named, bytes) else named.encode("utf-8")
-            return _first_input(read.input)
+            name = first_name(read.prompt_cache_key, session(head), user_id, chat_id)
+            return name or _first_input(read.input)
         except (msgspec.MsgspecError, RecursionError):
             return session(head)
 
