@@ -554,6 +554,14 @@ def oversize(**changed: object) -> Client:
     return client
 
 
+def test_a_plain_stream_is_not_looked_at_again_and_again() -> None:
+    """Its keepalive is due and never comes: the next look is a whole interval away."""
+    client = Client(limits(keepalive=10.0)).attempt().feed(b"data: {", 1.0).pass_plainly()
+    client.heard.clear()
+    assert client.tick(12.0).heard == []
+    assert client.machine.due() == 22.0
+
+
 def test_past_max_event_it_passes_plainly() -> None:
     client = oversize()
     piece = b"data: " + b"x" * 90

@@ -350,6 +350,8 @@ class Machine:
                 self._conclude(self._meaning(BodyEnd.CUT) if whole else Outcome(End.STALLED, "stall", STALLED), now)
 
     def _keep_alive(self, now: float) -> None:
+        if self.plain:
+            self.clock.out_at = now  # never again, but no reason to be asked at every turn of the wheel
         if self.state is State.ENDING or self.plain or (self.trace.released and self._framer.cr_is_open):
             return
         self.step = Step(insert=self._keepalive(now))
