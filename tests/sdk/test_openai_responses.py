@@ -222,7 +222,8 @@ def test_a_nested_error_in_the_stream_raises(stand: Stand, call: Call) -> None:
     model = stand.model("one", {"events": [{"data": {"type": "response.zzz", "sequence_number": 0}}, {"data": error}]})
     told = call(stand, model)
     assert type(told.error) is openai.APIError or is_helper(call)
-    assert stand.entry(model).reason == "their_code"
+    # The helper gives up at the first event, which it does not know, and may have left before the second came.
+    assert stand.entry(model).reason in ({"their_code", "client left"} if is_helper(call) else {"their_code"})
 
 
 def test_a_failure_behind_an_early_open_stands_alone(stand: Stand, call: Call) -> None:
