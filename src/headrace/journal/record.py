@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from headrace.model.entry import Entry, Record
+from headrace.model.entry import Checkpoint, Entry, Opened, Record
 from headrace.model.usage import Usage
 
 MAGIC = b"headrace journal 1\n"
@@ -33,9 +33,18 @@ def frame(record: Record) -> bytes:
 def reduced(record: Record) -> Record:
     """What `frame` takes in any case: who, when and how it ended, without what an upstream or a client may have made
     unwritable. The usage says so: not `none`, which is no report, but inconsistent."""
-    if not isinstance(record, Entry):
-        return msgspec.structs.replace(
-            record, key=_plain(record.key), owner=_plain(record.owner), model=_plain(record.model)
+    if isinstance(record, Checkpoint):
+        return Checkpoint(id=record.id, duration_s=record.duration_s, usage=Usage(inconsistent=("unencodable",)))
+    if isinstance(record, Opened):
+        return Opened(
+            id=record.id,
+            at=record.at,
+            protocol=record.protocol,
+            operation=_plain(record.operation),
+            key=_plain(record.key),
+            owner=_plain(record.owner),
+            model=_plain(record.model),
+            stream=record.stream,
         )
     return Entry(
         id=record.id,

@@ -85,10 +85,61 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag=
     id: str
     at: float
     protocol: str
+    operation: str = ""
     key: str
     owner: str = ""
     model: str = ""
+    stream: bool = False
+    client_request_id: str = ""
 
 
-Record = Entry | Opened
+class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="checkpoint"):
+    """How far a running exchange has come: what its entry would say now. A later one of the same exchange replaces it.
+
+    Where the process dies, the entry is made of the last one; what came after it is not in any record.
+    """
+
+    id: str
+    duration_s: float
+    status: int | None = None
+    served_model: str = ""
+    usage: Usage = Usage()
+    usage_origin: str = "none"
+    attempts: tuple[AttemptLine, ...] = ()
+    early_open: bool = False
+    wire: Wire = Wire()
+
+
+Record = Entry | Opened | Checkpoint
 """What a journal holds."""
+
+
+def lost_entry(opened: Opened, reached: Checkpoint | None, reason: str) -> Entry:
+    """The entry of an exchange whose process died before it could write one: interrupted, by our own fault.
+
+    `reached` is its last checkpoint; without one nothing is known but that it began, and its duration is 0.
+    """
+    at = reached if reached is not None else Checkpoint(id=opened.id, duration_s=0.0)
+    return Entry(
+        id=opened.id,
+        at=opened.at,
+        duration_s=at.duration_s,
+        protocol=opened.protocol,
+        operation=opened.operation,
+        key=opened.key,
+        owner=opened.owner,
+        model=opened.model,
+        stream=opened.stream,
+        end="interrupted",
+        reason=reason,
+        kind="internal",
+        source="gateway",
+        status=at.status,
+        served_model=at.served_model,
+        usage=at.usage,
+        usage_origin=at.usage_origin,
+        attempts=at.attempts,
+        early_open=at.early_open,
+        client_request_id=opened.client_request_id,
+        wire=at.wire,
+    )

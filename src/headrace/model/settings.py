@@ -23,6 +23,14 @@ class ClientGone(Enum):
     DRAIN = "drain"
 
 
+class SharedOutage(Enum):
+    """What happens to limited requests while the shared counters cannot be reached."""
+
+    ALLOW = "allow"
+    """Each worker counts by itself."""
+    REFUSE = "refuse"
+
+
 @dataclass(frozen=True, slots=True)
 class StreamSettings:
     """Time limits and policies of one exchange; seconds and bytes. `never` is None."""
@@ -93,7 +101,12 @@ class ServerSettings:
     listen: tuple[Address, ...] = (Address("127.0.0.1", 8080),)
     tls: TlsFiles | None = None
     """None: plain HTTP. Unix sockets are always plain."""
+    admin: Address = Address("127.0.0.1", 8081)
+    workers: int = 1
+    trusted_proxies: tuple[str, ...] = ()
+    """Networks (CIDR) whose word on a client's address is taken."""
     max_body: int = 64 * MIB
+    max_upload: int = 2 * GIB
     bodies: int = GIB
     held: int = 512 * MIB
     head_timeout: float = 10.0
@@ -111,6 +124,15 @@ class StateSettings:
     directory: str = "./headrace-data"
     secret: bytes = field(default=b"", repr=False)
     """32 bytes; keys for stored secrets are derived from it."""
+    database: str = field(default="", repr=False)
+    """`postgresql://…`; empty: an SQLite file in the directory."""
+    shared: str = field(default="", repr=False)
+    """`valkey://…`; empty: limits are kept in the worker's memory."""
+    checkpoint: float = 10.0
+    """Seconds between two records of how far a running exchange has come."""
+    sync: float = 0.2
+    """Seconds until what the journal was given is on the disk."""
+    shared_outage: SharedOutage = SharedOutage.ALLOW
 
 
 @dataclass(frozen=True, slots=True)

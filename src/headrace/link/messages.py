@@ -1,0 +1,116 @@
+"""The messages between the processes of one gateway.
+
+    supervisor ──Boot──▶ worker, control         over a socket pair; its end is the word to drain
+    supervisor ──Drain─▶ worker                  ◀──Ready──
+    worker ──Hello, Gauges, OpenStreams──▶ control    over the Unix socket `link.sock` of the state directory
+    worker ◀──Catalogue, Stop── control
+
+A message is MessagePack with a tag; `frame` has the bytes around it. Both ends are of one version: the supervisor starts
+them.
+"""
+
+import msgspec
+
+from headrace.model.catalogue import CatalogueParts
+from headrace.model.settings import ServerSettings, StateSettings, StreamSettings
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker needs and may change while it runs. `version` names the content: equal ones are equal."""
+
+    version: str
+    stream: StreamSettings
+    parts: CatalogueParts
+
+
+class WorkerBoot(msgspec.Struct, frozen=True, kw_only=True, tag="worker_boot"):
+    """Who a worker is, and what stays as it is for its life. Descriptors are inherited listening sockets."""
+
+    node: str
+    slot: int
+    server: ServerSettings
+    state: StateSettings
+    listeners: tuple[int, ...]
+
+
+class ControlBoot(msgspec.Struct, frozen=True, kw_only=True, tag="control_boot"):
+    """Who the control process is. `link` is the inherited listening socket of the link."""
+
+    node: str
+    config: str
+    """The configuration file's absolute path."""
+    server: ServerSettings
+    state: StateSettings
+    link: int
+    migrate: bool = True
+
+
+class Ready(msgspec.Struct, frozen=True, tag="ready"):
+    """A child serves."""
+
+
+class Drain(msgspec.Struct, frozen=True, kw_only=True, tag="drain"):
+    """Stop in good order. With a successor on the same sockets nothing is announced: accepting stops at once."""
+
+    replaced: bool = False
+
+
+class Reload(msgspec.Struct, frozen=True, tag="reload"):
+    """The control process reads the file again."""
+
+
+class Hello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
+    """A worker's first word on the link."""
+
+    slot: int
+    incarnation: str
+    pid: int
+    snapshot: str
+    """The version that it works with."""
+
+
+class Gauges(msgspec.Struct, frozen=True, kw_only=True, tag="gauges"):
+    """Once a second: how a worker is."""
+
+    open: int
+    draining: bool = False
+    counts: dict[str, int] = {}
+    """Requests that made no exchange, by kind of problem, since the worker began."""
+
+
+class OpenStream(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """One running exchange. Times are seconds."""
+
+    id: str
+    protocol: str
+    key: str
+    model: str
+    age_s: float
+    state: str
+    events: int
+    silent_s: float
+
+
+class OpenStreams(msgspec.Struct, frozen=True, kw_only=True, tag="open_streams"):
+    """Some of the running exchanges, in turn; with `first` a new round begins."""
+
+    first: bool
+    streams: tuple[OpenStream, ...]
+
+
+class Catalogue(msgspec.Struct, frozen=True, kw_only=True, tag="catalogue"):
+    """A new snapshot for new exchanges; running ones keep theirs."""
+
+    snapshot: Snapshot
+
+
+class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
+    """End one exchange: an operator wants it."""
+
+    id: str
+
+
+FromSupervisor = WorkerBoot | ControlBoot | Drain | Reload
+ToSupervisor = Ready
+FromWorker = Hello | Gauges | OpenStreams
+ToWorker = Catalogue | Stop
