@@ -13,6 +13,7 @@ from headrace.config.errors import ConfigError
 from headrace.config.source import MAX_BYTES
 from headrace.model.channel import Auth, AuthForm, BaseUrl, Credential, Route, UsagePolicy
 from headrace.model.key import KeyState, StreamOverrides, digest_key, key_digest
+from headrace.model.price import Price, Rates
 from headrace.model.settings import Address, ClientGone, Commit, Settings, StateSettings, StreamSettings
 from headrace.model.wire import WireProtocol
 from tests.config.bad import BAD, MODELS
@@ -27,6 +28,7 @@ ENVIRON = {
     "SPACED": "two words",
     "lower": "x" * 20,
     "HEX": "ab" * 32,
+    "VALKEY": "valkey://cache",
 }
 
 SHORT = """\
@@ -35,7 +37,7 @@ channels:
   anthropic-a: {base_url: https://api.anthropic.com/v1, protocols: [messages], credentials: [{name: main, secret: env:ANTHROPIC_API_KEY}]}
   google-a: {base_url: https://generativelanguage.googleapis.com/v1beta, protocols: [gemini], credentials: [{name: main, secret: env:GEMINI_API_KEY}]}
 models:
-  gpt-5.6-sol: {routes: [{channel: openai-a}]}   # currency units per million tokens
+  gpt-5.6-sol: {routes: [{channel: openai-a}], price: {input: 1.25, cached_input: 0.125, output: 10.00}}   # currency units per million tokens
   claude-*: {routes: [{channel: anthropic-a}]}
 keys:
   - {name: dev, secret: env:HEADRACE_DEV_KEY}
@@ -115,16 +117,10 @@ def test_the_contracts_short_file_loads(write: Write) -> None:
     assert draft.channels[0].credentials == (Credential("main", ENVIRON["OPENAI_API_KEY"]),)
     assert [model.name for model in draft.models] == ["gpt-5.6-sol", "claude-*"]
     assert draft.models[0].protocols is None
+    assert draft.models[0].prices == (
+        Price(Rates(input=1_250_000_000, cached_input=125_000_000, output=10_000_000_000)),
+    )
     assert [(key.name, key.models, key.owner) for key in draft.keys] == [("dev", ("*",), "")]
-
-
-def test_its_prices_are_refused_by_name(write: Write) -> None:
-    priced = SHORT.replace("openai-a}]}", "openai-a}], price: {input: 1.25, output: 10.00}}")
-    with pytest.raises(ConfigError) as caught:
-        loaded(write, priced)
-    (fault,) = caught.value.faults
-    assert (fault.line, fault.path) == (6, "models.gpt-5.6-sol.price")
-    assert fault.message == "`price` is not supported by this version"
 
 
 def test_defaults_are_the_workers(write: Write, tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ import pytest
 
 from headrace.config.draft import load
 from headrace.config.explain import GROUPS, Line, explain, lines
-from headrace.config.options import ChannelOptions, FileOptions, KeyOptions, ModelOptions, StreamOptions, is_group
+from headrace.config.options.file import FileOptions
+from headrace.config.options.group import is_group
+from headrace.config.options.settings import StreamOptions
 from headrace.model.settings import StreamSettings
 from tests.config.conftest import Write
 
@@ -56,8 +58,3 @@ def test_the_text_holds_every_option() -> None:
     for line in LINES:
         assert f"\n{line.path}: {line.form}; " in text
         assert line.doc in text
-
-
-@pytest.mark.parametrize("options", [ChannelOptions, ModelOptions, KeyOptions, FileOptions])
-def test_nothing_is_both_an_option_and_later(options: type[FileOptions]) -> None:
-    assert not options.later & options.model_fields.keys()

@@ -11,7 +11,7 @@ from headrace.cli.configuration import BAD_FILE, DEFAULT_FILE, ConfigOption, rea
 from headrace.cli.output import JsonOption, Section, echo_json, is_terminal, show
 from headrace.config.draft import load
 from headrace.config.errors import ConfigError, Fault
-from headrace.config.explain import GROUPS, explain, lines
+from headrace.config.explain import GROUPS, explain, lines, meaning
 
 ExplainOption = Annotated[
     bool, typer.Option("--explain", help="Print every option with its type, default and meaning; read no file.")
@@ -64,5 +64,5 @@ def _explain(json: bool) -> None:
 
 def _sections() -> Iterator[Section]:
     for group in GROUPS:
-        rows = tuple((line.path, line.form, line.default, line.doc) for line in lines(group))
+        rows = tuple((line.path, line.form, line.default, meaning(line)) for line in lines(group))
         yield Section(f"{group.title}: {group.doc}", rows, ("option", "type", "default", "meaning"))

@@ -4,6 +4,9 @@ from collections.abc import Collection, Iterator
 from fnmatch import fnmatchcase
 
 from headrace.config.errors import Fault
+from headrace.config.idle import Idle, idle_options
+from headrace.config.options.group import Options
+from headrace.config.secret import is_reference
 from headrace.config.sections import Sections
 from headrace.config.source import Location, fault, value_at
 
@@ -12,7 +15,14 @@ SHORT_SECRET = 20
 
 def advise(sections: Sections, exposed: bool) -> tuple[Fault, ...]:
     """Warnings; `exposed` says that other users of the machine may read the file."""
-    findings = [*_empty(sections), *_unused(sections), *_keys(sections)]
+    findings = [
+        *_empty(sections),
+        *_unused(sections),
+        *_keys(sections),
+        *_owners(sections),
+        *_workers(sections),
+        *_without_effect(sections),
+    ]
     if exposed:
         message = "stands in a file that others may read; use env:NAME or file:PATH, or run chmod 600 on it"
         findings += [(location, message) for location in _literal_secrets(sections)]
@@ -52,6 +62,23 @@ def _keys(sections: Sections) -> Iterator[_Finding]:
                 yield ("keys", index, "models", place), "no model has a name like this"
 
 
+def _owners(sections: Sections) -> Iterator[_Finding]:
+    names = {owner.name for owner in sections.owners if owner}
+    for index, key in enumerate(sections.keys):
+        if names and key and key.owner and key.owner not in names:
+            yield ("keys", index, "owner"), "names no owner of this file: it has no limits or budget from here"
+
+
+def _workers(sections: Sections) -> Iterator[_Finding]:
+    if sections.server and sections.server.workers > 1:
+        number = sections.server.workers
+        yield (
+            ("server", "workers"),
+            f"limits are counted in each worker by itself, as state.shared is memory: {number} workers would allow"
+            f" {number} times as much (this version counts none)",
+        )
+
+
 def _fits_a_model(allowed: str, models: Collection[str]) -> bool:
     """Whether a key's name or pattern can ever meet a model; two patterns may."""
     if allowed in models:
@@ -63,14 +90,41 @@ def _fits_a_model(allowed: str, models: Collection[str]) -> bool:
 
 
 def _literal_secrets(sections: Sections) -> Iterator[Location]:
+    if "@" in str(database := value_at(sections.root, ("state", "database"))) and not is_reference(str(database)):
+        yield ("state", "database")
     for name, channel in sections.channels.items():
         for index, credential in enumerate(channel.credentials if channel else ()):
             if credential.secret.literal:
                 yield ("channels", name, "credentials", index, "secret")
         if channel and channel.proxy and channel.proxy.authorization:
             place = ("channels", name, "proxy")
-            if not str(value_at(sections.root, place)).startswith(("env:", "file:")):
+            if not is_reference(str(value_at(sections.root, place))):
                 yield place
     for index, key in enumerate(sections.keys):
         if key and key.secret.literal:
             yield ("keys", index, "secret")
+
+
+def _without_effect(sections: Sections) -> Iterator[_Finding]:
+    """Each option that is set and does nothing, once, with the number of its other places."""
+    found: dict[str, list[Idle]] = {}
+    for group, location in _groups(sections):
+        for one in idle_options(group, location):
+            found.setdefault(one.option, []).append(one)
+    for places in found.values():
+        more = f"; likewise in {len(places) - 1} more places" if len(places) > 1 else ""
+        yield places[0].location, f"{places[0].message}{more}"
+
+
+def _groups(sections: Sections) -> Iterator[tuple[Options, tuple[str | int, ...]]]:
+    """All groups of the file without faults, with their places."""
+    groups: list[tuple[Options | None, tuple[str | int, ...]]] = [
+        (sections.server, ("server",)),
+        (sections.state, ("state",)),
+        (sections.limits, ("limits",)),
+        *((one, ("channels", name)) for name, one in sections.channels.items()),
+        *((one, ("models", name)) for name, one in sections.models.items()),
+        *((one, ("keys", index)) for index, one in enumerate(sections.keys)),
+        *((one, ("owners", index)) for index, one in enumerate(sections.owners)),
+    ]
+    return ((group, location) for group, location in groups if group is not None)

@@ -1,12 +1,15 @@
 """What no option can know by itself: names that must exist or be unique, limits that must nest, fields that collide."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Protocol
 
 from headrace.config.certificates import pair_error
 from headrace.config.convert import stream_from_options
 from headrace.config.errors import Fault
 from headrace.config.forms import closest
-from headrace.config.options import ChannelOptions, ModelOptions, ServerOptions
+from headrace.config.options.objects import ChannelOptions, ModelOptions
+from headrace.config.options.settings import ServerOptions
+from headrace.config.options.spending import PriceOptions, RateOptions
 from headrace.config.sections import Sections
 from headrace.config.source import Block, Location, fault, value_at
 from headrace.model.channel import AuthForm
@@ -27,17 +30,27 @@ def check(sections: Sections) -> tuple[Fault, ...]:
     found = [
         *_server(sections.server),
         *_stream(sections),
-        *(item for name, one in sections.channels.items() if one for item in _channel(sections.root, name, one)),
-        *(item for name, one in sections.models.items() if one for item in _model(sections, name, one)),
+        *(item for name, one in sections.channels.items() if one for item in check_channel(sections.root, name, one)),
+        *_models(sections),
         *_keys(sections),
+        *_owners(sections),
     ]
     return tuple(fault(sections.root, location, message) for location, message in found)
 
 
-_Finding = tuple[Location, str]
+class Speaker(Protocol):
+    """What a model asks of a channel, whatever form it has."""
+
+    @property
+    def protocols(self) -> Collection[WireProtocol]:
+        """What it speaks."""
 
 
-def _server(server: ServerOptions | None) -> Iterator[_Finding]:
+Finding = tuple[Location, str]
+"""Where something is wrong, and what."""
+
+
+def _server(server: ServerOptions | None) -> Iterator[Finding]:
     if server is None:
         return
     seen = set()
@@ -45,12 +58,14 @@ def _server(server: ServerOptions | None) -> Iterator[_Finding]:
         if address in seen and not (address.port == 0 and not address.path):
             yield ("server", "listen", index), "stands twice"
         seen.add(address)
+    if server.admin in seen and (server.admin.port or server.admin.path):
+        yield ("server", "admin"), "stands in listen too; the data port serves no operators"
     if server.bodies < server.max_body:
         yield ("server", "bodies"), "must not be smaller than max_body, or the largest bodies never find room"
     yield from _tls(server)
 
 
-def _tls(server: ServerOptions) -> Iterator[_Finding]:
+def _tls(server: ServerOptions) -> Iterator[Finding]:
     here = ("server", "tls")
     cert, key = server.tls.cert, server.tls.key
     if not cert and not key:
@@ -63,12 +78,13 @@ def _tls(server: ServerOptions) -> Iterator[_Finding]:
         yield here, "has no effect: every address of server.listen is a Unix socket"
 
 
-def _stream(sections: Sections) -> Iterator[_Finding]:
+def _stream(sections: Sections) -> Iterator[Finding]:
     if sections.stream and (error := stream_from_options(sections.stream, StreamSettings()).nesting_error()):
         yield ("stream",), f"the time limits do not nest: {error}"
 
 
-def _channel(root: Block, name: str, channel: ChannelOptions) -> Iterator[_Finding]:
+def check_channel(root: Block, name: str, channel: ChannelOptions) -> Iterator[Finding]:
+    """What is wrong between a channel's options."""
     here = ("channels", name)
     if channel.base_url.scheme == "http" and not channel.allow_http:
         yield (*here, "base_url"), "is http, so the credential would travel in the clear; allow_http: true permits it"
@@ -84,7 +100,7 @@ def _channel(root: Block, name: str, channel: ChannelOptions) -> Iterator[_Findi
         yield (*here, "query", own_field), f"holds a credential; put it in credentials, with auth: query:{own_field}"
 
 
-def _channel_headers(root: Block, here: tuple[str, str], channel: ChannelOptions) -> Iterator[_Finding]:
+def _channel_headers(root: Block, here: tuple[str, str], channel: ChannelOptions) -> Iterator[Finding]:
     seen = set()
     headers = value_at(root, (*here, "headers"))
     for written in headers if isinstance(headers, Block) else ():
@@ -99,27 +115,40 @@ def _channel_headers(root: Block, here: tuple[str, str], channel: ChannelOptions
         seen.add(name)
 
 
-def _model(sections: Sections, name: str, model: ModelOptions) -> Iterator[_Finding]:
+def _models(sections: Sections) -> Iterator[Finding]:
+    stream = sections.stream
+    under = stream_from_options(stream, StreamSettings()) if stream else None
+    for name, model in sections.models.items():
+        if model:
+            yield from check_model(name, model, sections.channels, under)
+
+
+def check_model(
+    name: str, model: ModelOptions, channels: Mapping[str, Speaker | None], under: StreamSettings | None
+) -> Iterator[Finding]:
+    """What is wrong with a model among `channels` (None: one with faults of its own) and under the section `stream`
+    (None: likewise)."""
     here = ("models", name)
     seen = set()
     for index, route in enumerate(model.routes):
         place = (*here, "routes", index)
-        if route.channel not in sections.channels:
-            known = ", ".join(sections.channels) or "none"
-            yield (*place, "channel"), f"no such channel{closest(route.channel, sections.channels)}; there are: {known}"
+        if route.channel not in channels:
+            known = ", ".join(channels) or "none"
+            yield (*place, "channel"), f"no such channel{closest(route.channel, channels)}; there are: {known}"
         if (route.channel, route.upstream_model) in seen:
             yield place, "stands twice; give one route the weight of both"
         seen.add((route.channel, route.upstream_model))
         if route.upstream_model and "*" in name:
             yield (*place, "upstream_model"), "has no place in a pattern, which sends the asked name up"
-    yield from _published(sections, here, model)
-    yield from _nesting(sections, here, model)
+    yield from _published(here, model, channels)
+    yield from _nesting(here, model, under)
+    yield from _prices(here, model.price)
 
 
-def _published(sections: Sections, here: tuple[str, str], model: ModelOptions) -> Iterator[_Finding]:
+def _published(here: tuple[str, str], model: ModelOptions, channels: Mapping[str, Speaker | None]) -> Iterator[Finding]:
     spoken: set[WireProtocol] = set()
     for route in model.routes:
-        if (channel := sections.channels.get(route.channel)) is None:
+        if (channel := channels.get(route.channel)) is None:
             return
         spoken.update(channel.protocols)
     for index, protocol in enumerate(model.protocols):
@@ -128,16 +157,32 @@ def _published(sections: Sections, here: tuple[str, str], model: ModelOptions) -
             yield (*here, "protocols", index), f"no route of the model speaks {protocol.value}; they speak: {words}"
 
 
-def _nesting(sections: Sections, here: tuple[str, str], model: ModelOptions) -> Iterator[_Finding]:
-    if sections.stream is None:
+def _nesting(here: tuple[str, str], model: ModelOptions, under: StreamSettings | None) -> Iterator[Finding]:
+    if under is None:
         return
-    under = stream_from_options(sections.stream, StreamSettings())
     error = stream_from_options(model, under).nesting_error()
     if error and error != under.nesting_error():
         yield here, f"the time limits do not nest, together with those of stream: {error}"
 
 
-def _keys(sections: Sections) -> Iterator[_Finding]:
+def _prices(here: tuple[str, str], prices: Sequence[PriceOptions]) -> Iterator[Finding]:
+    begun: dict[float | None, int] = {}
+    for index, price in enumerate(prices):
+        place = (*here, "price", index)
+        if (first := begun.setdefault(price.since, index)) != index:
+            yield place, f"counts from the same moment as price[{first}]; each needs a `from` of its own"
+        if not _rated(price) and not any(map(_rated, price.tiers.values())):
+            yield place, "names no price; an exchange that costs nothing has input: 0 and output: 0"
+        for name, tier in price.tiers.items():
+            if not _rated(tier):
+                yield (*place, "tiers", name), "names no price"
+
+
+def _rated(rates: RateOptions) -> bool:
+    return any(getattr(rates, name) not in (None, {}) for name in RateOptions.model_fields)
+
+
+def _keys(sections: Sections) -> Iterator[Finding]:
     names: dict[str, int] = {}
     secrets: dict[str, int] = {}
     for index, key in enumerate(sections.keys):
@@ -147,3 +192,10 @@ def _keys(sections: Sections) -> Iterator[_Finding]:
             yield ("keys", index, "name"), f"stands twice; keys[{first}] has the same name"
         if (first := secrets.setdefault(key.secret.text, index)) != index:
             yield ("keys", index, "secret"), f"stands twice; keys[{first}] has the same secret"
+
+
+def _owners(sections: Sections) -> Iterator[Finding]:
+    names: dict[str, int] = {}
+    for index, owner in enumerate(sections.owners):
+        if owner and (first := names.setdefault(owner.name, index)) != index:
+            yield ("owners", index, "name"), f"stands twice; owners[{first}] has the same name"

@@ -3,16 +3,26 @@
 from dataclasses import replace
 
 from headrace.config.forms import Reading
-from headrace.config.options import (
+from headrace.config.options.objects import (
     ChannelOptions,
-    KeyOptions,
+    CommonKeyOptions,
+    CredentialOptions,
     ModelOptions,
-    ServerOptions,
-    StateOptions,
-    StreamOptions,
+    OwnerOptions,
+)
+from headrace.config.options.settings import ServerOptions, StateOptions, StreamOptions
+from headrace.config.options.spending import (
+    BudgetOptions,
+    LimitOptions,
+    PriceOptions,
+    RateOptions,
+    WaitOptions,
 )
 from headrace.model.channel import Channel, Credential, Model, Route
 from headrace.model.key import Key, StreamOverrides
+from headrace.model.limits import NO_LIMITS, Budget, Limits
+from headrace.model.owner import Owner
+from headrace.model.price import LongContext, Price, Rates
 from headrace.model.settings import ServerSettings, Settings, StateSettings, StreamSettings, TlsFiles
 
 
@@ -26,9 +36,15 @@ def settings_from_options(
             tls=TlsFiles(server.tls.cert, server.tls.key) if server.tls.cert else None,
             cors_origins=server.cors.origins,
         ),
-        StateSettings(str(reading.path(state.directory)), state.secret),
+        state_from_options(state, reading),
         stream_from_options(stream, StreamSettings()),
     )
+
+
+def state_from_options(state: StateOptions, reading: Reading) -> StateSettings:
+    """The section `state`, its folder as a path that does not depend on the working directory."""
+    given = {name: getattr(state, name) for name in StateOptions.model_fields}
+    return StateSettings(**{**given, "directory": str(reading.path(state.directory))})
 
 
 def stream_from_options(options: StreamOptions, under: StreamSettings) -> StreamSettings:
@@ -43,7 +59,7 @@ def channel_from_options(name: str, options: ChannelOptions) -> Channel:
         name=name,
         base_url=options.base_url,
         protocols=frozenset(options.protocols),
-        credentials=tuple(Credential(one.name, one.secret.text, one.weight) for one in options.credentials),
+        credentials=tuple(map(_credential, options.credentials)),
         priority=options.priority,
         auth=options.auth,
         headers=tuple(options.headers.items()),
@@ -58,7 +74,12 @@ def channel_from_options(name: str, options: ChannelOptions) -> Channel:
         usage=options.usage,
         expose_limits=options.expose_limits,
         home=options.home,
+        bind_ttl=options.bind_ttl,
     )
+
+
+def _credential(options: CredentialOptions) -> Credential:
+    return Credential(options.name, options.secret.text, options.weight, limits_from_options(options.limits, NO_LIMITS))
 
 
 def model_from_options(name: str, options: ModelOptions, stream: StreamSettings) -> Model:
@@ -69,11 +90,28 @@ def model_from_options(name: str, options: ModelOptions, stream: StreamSettings)
         protocols=frozenset(options.protocols) or None,
         max_output=options.max_output,
         stream=stream_from_options(options, stream),
+        prices=tuple(sorted(map(_price, options.price), key=lambda price: price.since or 0.0)),
+        websocket_bridge=options.websocket_bridge,
     )
 
 
-def key_from_options(options: KeyOptions) -> Key:
-    """One key, without its digest: that needs the gateway's secret."""
+def _price(options: PriceOptions) -> Price:
+    long = options.long_context
+    return Price(
+        rates=_rates(options),
+        tiers=tuple((name, _rates(tier)) for name, tier in options.tiers.items()),
+        long_context=LongContext(long.above, tuple(long.factors.items())) if long else None,
+        since=options.since,
+    )
+
+
+def _rates(options: RateOptions) -> Rates:
+    plain = {name: getattr(options, name) for name in RateOptions.model_fields if name != "cache_write"}
+    return Rates(**plain, cache_write=tuple(options.cache_write.items()))
+
+
+def key_from_options(options: CommonKeyOptions, under: Limits) -> Key:
+    """One key, without its digest: that needs the gateway's secret. `under` has the waits of the section `limits`."""
     return Key(
         name=options.name,
         digest=b"",
@@ -83,10 +121,30 @@ def key_from_options(options: KeyOptions) -> Key:
         state=options.state,
         origins=options.origins,
         overrides=_overrides(options),
+        limits=limits_from_options(options.limits, under),
+        budget=_budget(options.budget),
+        multiplier=options.multiplier,
+        labels=tuple(options.labels.items()),
+        ips=options.ips,
     )
 
 
-def _overrides(options: KeyOptions) -> StreamOverrides:
+def owner_from_options(options: OwnerOptions, under: Limits) -> Owner:
+    """One owner. `under` has the waits of the section `limits`."""
+    limits = limits_from_options(options.limits, under)
+    return Owner(options.name, limits, _budget(options.budget), options.multiplier)
+
+
+def limits_from_options(options: LimitOptions | WaitOptions, under: Limits) -> Limits:
+    """`under` with what `options` sets."""
+    return replace(under, **{name: getattr(options, name) for name in options.model_fields_set})
+
+
+def _budget(options: BudgetOptions | None) -> Budget | None:
+    return Budget(options.amount, options.window, options.exceeded, options.status) if options else None
+
+
+def _overrides(options: CommonKeyOptions) -> StreamOverrides:
     given = options.model_fields_set
     cold = options.early_open_cold if "early_open_cold" in given else None
     warm = options.early_open if "early_open" in given else None

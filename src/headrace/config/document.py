@@ -2,19 +2,19 @@
 
 import sys
 
-from headrace.config.explain import GROUPS, Group, lines
-from headrace.config.options import FileOptions
+from headrace.config.explain import GROUPS, Group, lines, meaning
 
 INTRODUCTION = """\
 # Settings
 
-<!-- Written by `python -m headrace.config.document`; change src/headrace/config/options.py instead. -->
+<!-- Written by `python -m headrace.config.document`; change src/headrace/config/options instead. -->
 
 Headrace reads one YAML file and validates it whole. An error names the file, the line, the option, and what is allowed
 there; an unknown option is an error. `headrace check` validates, `headrace check --explain` prints this list.
 
 * **Durations** carry their unit: `200ms`, `10s`, `2m`, `1h`. A bare number is refused.
 * **Sizes** carry theirs: `512B`, `64KiB`, `1MiB`, `2GiB`.
+* **Money and factors** are decimals with at most nine digits after the point, read exactly as they are written.
 * **Secrets** are `env:NAME` (an environment variable), `file:PATH` (a file), or the secret itself. Space around it is
   dropped.
 * **Paths** are relative to the configuration file.
@@ -30,22 +30,16 @@ TABLE_HEAD = "| option | type | default | meaning |\n| --- | --- | --- | --- |\n
 
 def page() -> str:
     """The whole page."""
-    others = f"## Other sections\n\nNot in this version: {_names(FileOptions.later)}.\n"
-    return "\n".join([INTRODUCTION, *(_section(group) for group in GROUPS), others])
+    return "\n".join([INTRODUCTION, *(_section(group) for group in GROUPS)])
 
 
 def _section(group: Group) -> str:
-    text = f"## {group.title}\n\n`{group.prefix}`: {group.doc}\n\n{TABLE_HEAD}"
+    effect = f"{group.effect}\n\n" if group.effect else ""
+    text = f"## {group.title}\n\n`{group.prefix}`: {group.doc}\n\n{effect}{TABLE_HEAD}"
     for line in lines(group):
         default = f"`{line.default}`" if line.is_value else line.default
-        text += f"| `{line.name}` | {line.form} | {default} | {line.doc} |\n"
-    if group.options.later:
-        text += f"\nNot in this version: {_names(group.options.later)}.\n"
+        text += f"| `{line.name}` | {line.form} | {default} | {meaning(line)} |\n"
     return text
-
-
-def _names(names: frozenset[str]) -> str:
-    return ", ".join(f"`{name}`" for name in sorted(names))
 
 
 if __name__ == "__main__":

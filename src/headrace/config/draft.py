@@ -1,7 +1,9 @@
 """The file as a whole: `load` validates it, `Draft.resolve` makes of it what a worker needs.
 
-load(path) ──▶ Draft ──resolve(secret)──▶ Loaded
+load(path) ──▶ Draft ──resolve(secret)──▶ Loaded ──merge(loaded, objects)──▶ Merged (objects.py)
   reads, checks everything, writes nothing    the secret turns keys into digests; `obtain_secret` has it
+
+`load_state` reads the section `state` only, for commands that need no more.
 """
 
 import os
@@ -11,16 +13,36 @@ from pathlib import Path
 
 from headrace.config.advice import advise
 from headrace.config.checks import check
-from headrace.config.convert import channel_from_options, key_from_options, model_from_options, settings_from_options
+from headrace.config.convert import (
+    channel_from_options,
+    key_from_options,
+    limits_from_options,
+    model_from_options,
+    owner_from_options,
+    settings_from_options,
+    state_from_options,
+)
 from headrace.config.errors import ConfigError, Fault, sentence
 from headrace.config.forms import Reading
+from headrace.config.options.settings import StateOptions
 from headrace.config.secret import STATE_SECRET_BYTES, generated_secret
-from headrace.config.sections import Sections, read_sections
+from headrace.config.sections import SectionReader, Sections, read_sections
 from headrace.config.source import MAX_BYTES, read
 from headrace.model.catalogue import CatalogueParts
 from headrace.model.channel import Channel, Model
 from headrace.model.key import Key, digest_key, key_digest
-from headrace.model.settings import Settings
+from headrace.model.limits import NO_LIMITS, Limits
+from headrace.model.owner import Owner
+from headrace.model.settings import Settings, StateSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What objects of the database are read against, besides the file's own: where relative paths begin, and how long
+    requests wait (of the section `limits`)."""
+
+    folder: Path = Path()
+    waits: Limits = NO_LIMITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +52,7 @@ class Loaded:
     settings: Settings
     catalogue: CatalogueParts
     warnings: tuple[str, ...]
+    ground: Ground = Ground()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +63,8 @@ class Draft:
     channels: tuple[Channel, ...]
     models: tuple[Model, ...]
     keys: tuple[Key, ...]
+    owners: tuple[Owner, ...]
+    ground: Ground
     warnings: tuple[str, ...]
     key_secrets: tuple[str, ...] = field(repr=False)
 
@@ -53,7 +78,8 @@ class Draft:
             for key, text in zip(self.keys, self.key_secrets, strict=True)
         )
         settings = replace(self.settings, state=replace(self.settings.state, secret=secret))
-        return Loaded(settings, CatalogueParts(self.channels, self.models, keys), self.warnings)
+        parts = CatalogueParts(self.channels, self.models, keys, self.owners)
+        return Loaded(settings, parts, self.warnings, self.ground)
 
 
 def load(path: Path, environ: Mapping[str, str] = os.environ) -> Draft:
@@ -64,6 +90,19 @@ def load(path: Path, environ: Mapping[str, str] = os.environ) -> Draft:
     if found := (*faults, *inner, *check(sections)):
         raise ConfigError(str(path), found)
     return _draft(path, sections, reading)
+
+
+def load_state(path: Path, environ: Mapping[str, str] = os.environ) -> StateSettings:
+    """The section `state` alone: no other section is looked at, and no secret of the file has to be there. The
+    gateway's own is empty in the result. Raises ConfigError."""
+    reading = Reading(path.absolute().parent, environ, secrets=False)
+    root, faults = read(_text(path))
+    reader = SectionReader(root, reading)
+    options = reader.section(StateOptions, ("state",))
+    if found := (*faults, *reader.faults):
+        raise ConfigError(str(path), found)
+    assert options
+    return state_from_options(options, reading)
 
 
 def obtain_secret(draft: Draft) -> bytes:
@@ -89,7 +128,8 @@ def _text(path: Path) -> str:
 
 def _draft(path: Path, sections: Sections, reading: Reading) -> Draft:
     """The values of sections without faults."""
-    assert sections.server and sections.state and sections.stream
+    assert sections.server and sections.state and sections.stream and sections.limits
+    waits = limits_from_options(sections.limits, NO_LIMITS)
     settings = settings_from_options(sections.server, sections.state, sections.stream, reading)
     keys = [key for key in sections.keys if key]
     exposed = bool(path.stat().st_mode & 0o077)
@@ -97,7 +137,9 @@ def _draft(path: Path, sections: Sections, reading: Reading) -> Draft:
         settings,
         tuple(channel_from_options(name, one) for name, one in sections.channels.items() if one),
         tuple(model_from_options(name, one, settings.stream) for name, one in sections.models.items() if one),
-        tuple(key_from_options(key) for key in keys),
+        tuple(key_from_options(key, waits) for key in keys),
+        tuple(owner_from_options(owner, waits) for owner in sections.owners if owner),
+        Ground(reading.folder, waits),
         tuple(sentence(str(path), advice) for advice in advise(sections, exposed)),
         tuple(key.secret.text for key in keys),
     )

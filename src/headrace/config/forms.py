@@ -36,6 +36,11 @@ class Reading:
 
     folder: Path
     environ: Mapping[str, str] = field(repr=False)
+    references: bool = True
+    """Whether a text may refer to the environment or a file. What comes from outside this machine may not: it could
+    send any file that the gateway can read to an address of its own."""
+    secrets: bool = True
+    """Whether the gateway's own secret is wanted; without, what it refers to need not be there."""
 
     def path(self, text: str) -> Path:
         """A path as the file means it."""
@@ -190,6 +195,18 @@ def choice(kind: type[E], noun: str) -> Form[E]:
     return Form(name, read, lambda member: str(member.value))
 
 
+def one_of(*numbers: int) -> Form[int]:
+    """One of a few whole numbers."""
+    allowed = [str(number) for number in numbers]
+
+    def read(text: str, reading: Reading) -> int:
+        if text not in allowed:
+            raise ValueError(f"must be {' or '.join(allowed)}")
+        return int(text)
+
+    return Form(" or ".join(allowed), read)
+
+
 def _read_switch(text: str, reading: Reading) -> bool:
     if text not in {"true", "false"}:
         raise ValueError("must be true or false")
@@ -203,5 +220,16 @@ def _many_from_one(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
+def _many_from_one_group(value: object) -> object:
+    shape = "a mapping of options, or a list of them"
+    if value is None:
+        raise ValueError(f"{wrong_shape(value)}; it takes {shape}")
+    if not isinstance(value, Mapping | list):
+        raise ValueError(f"must be {shape}")
+    return [value] if isinstance(value, Mapping) else value
+
+
 ONE_OR_MANY = BeforeValidator(_many_from_one)
 """A list of one may be written without the brackets."""
+ONE_OR_MANY_GROUPS = BeforeValidator(_many_from_one_group)
+"""The same where the items are mappings."""

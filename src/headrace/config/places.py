@@ -142,7 +142,12 @@ def _refuse_special(host: str) -> None:
         raise ValueError("must not be a link-local, multicast or unspecified address")
 
 
-BaseUrlText = Annotated[BaseUrl, Form("a URL", _read_base_url)]
+def show_base_url(url: BaseUrl) -> str:
+    """The URL as text."""
+    return f"{url.scheme}://{url.authority}{url.path}"
+
+
+BaseUrlText = Annotated[BaseUrl, Form("a URL", _read_base_url, show_base_url)]
 
 
 # ----------------------------------------------------------------------------------------------------------- files
@@ -221,8 +226,15 @@ def _read_moment(text: str, reading: Reading) -> float | None:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
+def show_moment(moment: float | None) -> str:
+    """The moment in UTC, in the ISO's form."""
+    return "never" if moment is None else datetime.fromtimestamp(moment, UTC).isoformat().replace("+00:00", "Z")
+
+
 Origin = Annotated[str, Form("an origin or *", _read_origin)]
-Moment = Annotated[float | None, Form("never, or an ISO date or time (UTC where it names no zone)", _read_moment)]
+Moment = Annotated[
+    float | None, Form("never, or an ISO date or time (UTC where it names no zone)", _read_moment, show_moment)
+]
 
 
 # -------------------------------------------------------------------------------------------- fields of a request
@@ -280,6 +292,12 @@ def _read_path(text: str, reading: Reading) -> str:
     return text
 
 
+def _read_label(text: str, reading: Reading) -> str:
+    if not text.isprintable() or not 1 <= len(text) <= 200 or text != text.strip():
+        raise ValueError("a label must be 1 to 200 printable characters, without space around them")
+    return text
+
+
 def _read_comment(text: str, reading: Reading) -> str:
     if not re.fullmatch(r"[!-~][ -~]{0,199}", text):
         raise ValueError("must be 1 to 200 visible ASCII characters on one line")
@@ -294,3 +312,4 @@ QueryValue = Annotated[str, Form("text as in a URL", _read_query_value)]
 Operation = Annotated[str, Form("an operation", _read_operation)]
 PathText = Annotated[str, Form("a path", _read_path)]
 Comment = Annotated[str, Form("text", _read_comment)]
+LabelText = Annotated[str, Form("text", _read_label)]

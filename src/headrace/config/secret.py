@@ -22,6 +22,7 @@ STATE_SECRET_BYTES = 32
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PLAIN_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
+_DIGEST = re.compile(r"[0-9A-Fa-f]{64}")
 _VISIBLE = re.compile(r"[!-~]+")
 
 
@@ -33,8 +34,15 @@ class Secret:
     literal: bool
 
 
+def is_reference(text: str) -> bool:
+    """Whether a text names a place where the secret is, not the secret."""
+    return text.startswith(("env:", "file:"))
+
+
 def content_of_reference(text: str, reading: Reading) -> bytes | None:
     """What `env:NAME` or `file:PATH` refers to; None where the text is no reference. Raises ValueError."""
+    if not reading.references and is_reference(text):
+        raise ValueError("must not be a reference (env:, file:) outside the configuration file")
     if text.startswith("env:"):
         return _variable(text.removeprefix("env:"), reading)
     if text.startswith("file:"):
@@ -84,6 +92,8 @@ def _read_secret(text: str, reading: Reading) -> Secret:
 
 
 def _read_state_secret(text: str, reading: Reading) -> bytes:
+    if not reading.secrets:
+        return b""
     content = content_of_reference(text, reading)
     if content is None:
         raise ValueError("must not stand in the file; it takes env:NAME or file:PATH")
@@ -106,7 +116,16 @@ def _bytes_from_base64(text: str) -> bytes:
     return base64.b64decode(text, validate=True)
 
 
-SecretText = Annotated[Secret, Form("env:NAME, file:PATH or the secret itself", _read_secret)]
+def _read_digest(text: str, reading: Reading) -> bytes:
+    if not _DIGEST.fullmatch(text):
+        raise ValueError("must be 64 hexadecimal digits")
+    return bytes.fromhex(text)
+
+
+SECRET = Form("env:NAME, file:PATH or the secret itself", _read_secret)
+DIGEST = Form("64 hexadecimal digits", _read_digest, bytes.hex)
+
+SecretText = Annotated[Secret, SECRET]
 StateSecret = Annotated[bytes, Form("env:NAME or file:PATH", _read_state_secret)]
 
 

@@ -2,23 +2,17 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast, get_args
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from headrace.config.errors import Fault
 from headrace.config.forms import Reading, closest, wrong_shape
-from headrace.config.options import (
-    ChannelOptions,
-    FileOptions,
-    KeyOptions,
-    ModelOptions,
-    Options,
-    ServerOptions,
-    StateOptions,
-    StreamOptions,
-    is_group,
-)
+from headrace.config.options.file import FileOptions
+from headrace.config.options.group import Options, group_within, is_mapping, written
+from headrace.config.options.objects import ChannelOptions, KeyOptions, ModelOptions, OwnerOptions
+from headrace.config.options.settings import ServerOptions, StateOptions, StreamOptions
+from headrace.config.options.spending import WaitOptions
 from headrace.config.places import read_model_name, read_name
 from headrace.config.source import Block, Items, Location, fault, has, value_at
 
@@ -33,14 +27,16 @@ class Sections:
     server: ServerOptions | None
     state: StateOptions | None
     stream: StreamOptions | None
+    limits: WaitOptions | None
     channels: Mapping[str, ChannelOptions | None]
     models: Mapping[str, ModelOptions | None]
     keys: Sequence[KeyOptions | None]
+    owners: Sequence[OwnerOptions | None]
 
 
 def read_sections(root: Block, reading: Reading) -> tuple[Sections, tuple[Fault, ...]]:
     """All sections, and what is wrong within them."""
-    reader = _Reader(root, reading)
+    reader = SectionReader(root, reading)
     for name in root:
         if name not in FileOptions.model_fields:
             reader.fault((name,), _unknown(FileOptions, name))
@@ -49,14 +45,18 @@ def read_sections(root: Block, reading: Reading) -> tuple[Sections, tuple[Fault,
         reader.section(ServerOptions, ("server",)),
         reader.section(StateOptions, ("state",)),
         reader.section(StreamOptions, ("stream",)),
+        reader.section(WaitOptions, ("limits",)),
         {name: reader.section(ChannelOptions, ("channels", name)) for name in reader.names("channels")},
         {name: reader.section(ModelOptions, ("models", name)) for name in reader.names("models")},
         [reader.section(KeyOptions, ("keys", index)) for index in reader.indexes("keys")],
+        [reader.section(OwnerOptions, ("owners", index)) for index in reader.indexes("owners")],
     )
     return sections, tuple(reader.faults)
 
 
-class _Reader:
+class SectionReader:
+    """Validates parts of one file, or of what is of its shape, and collects what is wrong with them."""
+
     def __init__(self, root: Block, reading: Reading) -> None:
         self.faults: list[Fault] = []
         self._root = root
@@ -135,17 +135,19 @@ def _message(kind: type[Options], error: str, location: Location, value: object,
 
 
 def _unknown(group: type[Options], name: str) -> str:
-    if name in group.later:
-        return f"`{name}` is not supported by this version"
-    names = list(group.model_fields)
+    names = list(written(group))
     return f"unknown option{closest(name, names)}; allowed here: {', '.join(names)}"
 
 
 def _group_at(kind: type[Options], location: Location) -> type[Options]:
     """The group of options that stands at a location inside `kind`."""
-    for part in location:
+    parts = iter(location)
+    for part in parts:
         if isinstance(part, str):
-            field = kind.model_fields[part]
-            inner = field.annotation if is_group(field) else get_args(field.annotation)[0]
-            kind = cast("type[Options]", inner)
+            field = written(kind)[part]
+            inner = group_within(field)
+            assert inner is not None, "an unknown name can only stand in a group"
+            kind = inner
+            if is_mapping(field):
+                next(parts)  # the name that the file chose
     return kind

@@ -31,7 +31,8 @@ Location: TypeAlias = Sequence[str | int]
 
 
 class Block(dict[str, Value]):
-    """A mapping: `line` is where it begins, `lines` where each key stands, `size` the values in it, all levels."""
+    """A mapping: `line` is where it begins, `lines` where each key stands (if it came out of a file), `size` the values
+    in it, all levels."""
 
     def __init__(self, line: int = 1) -> None:
         super().__init__()
@@ -71,7 +72,7 @@ def read(text: str) -> tuple[Block, tuple[Fault, ...]]:
 def place(root: Block, location: Location) -> tuple[int, str]:
     """The line and the dotted path of a location. Parts that the file does not have take the line of their parent.
 
-    An index below a text is left out: that text stands for a list of one.
+    An index below a text or a mapping is left out: that stands for a list of one.
     """
     line, path = root.line, ""
     here: Value = root
@@ -79,7 +80,7 @@ def place(root: Block, location: Location) -> tuple[int, str]:
         below = here
         line, here = _step(below, part, line)
         if isinstance(part, int):
-            path += "" if isinstance(below, str) else f"[{part}]"
+            path += "" if isinstance(below, str | Block) else f"[{part}]"
         else:
             shown = part if _SHOWN.fullmatch(part) else "?"
             path += f".{shown}" if path else shown
@@ -118,9 +119,11 @@ def _holds(here: Value, part: str | int) -> bool:
 
 def _step(here: Value, part: str | int, line: int) -> tuple[int, Value]:
     if isinstance(here, Block) and isinstance(part, str) and part in here:
-        return here.lines[part], here[part]
+        return here.lines.get(part, line), here[part]
     if isinstance(here, Items) and isinstance(part, int) and part < len(here):
         return here.lines[part], here[part]
+    if isinstance(here, Block) and isinstance(part, int):
+        return line, here
     return line, None
 
 

@@ -1,15 +1,38 @@
 """The parts of a catalogue, from wherever they come: the file, the database, a snapshot."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 
 from headrace.model.channel import Channel, Model
 from headrace.model.key import Key
+from headrace.model.owner import Owner
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogueParts:
-    """Channels, models and keys in the order of their source. Every route names one of the channels."""
+    """Channels, models, keys and owners in the order of their source. Every route names one of the channels; a key's
+    owner may have no more than its name."""
 
     channels: tuple[Channel, ...] = ()
     models: tuple[Model, ...] = ()
     keys: tuple[Key, ...] = ()
+    owners: tuple[Owner, ...] = ()
+
+
+class ObjectKind(Enum):
+    """What a database can hold besides the file."""
+
+    CHANNEL = "channel"
+    MODEL = "model"
+    KEY = "key"
+    OWNER = "owner"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """One object of the database, its secrets in the clear."""
+
+    kind: ObjectKind
+    name: str
+    document: str = field(repr=False)
+    """JSON of the shape that the object has in the file; a key has its `digest` (64 hexadecimal digits) or `secret`."""

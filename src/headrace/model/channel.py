@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from enum import Enum
 
+from headrace.model.limits import NO_LIMITS, Limits
+from headrace.model.price import Price
 from headrace.model.settings import StreamSettings
 from headrace.model.wire import WireProtocol
 
@@ -39,6 +41,7 @@ class Credential:
     name: str
     secret: str = field(repr=False)
     weight: int = 1
+    limits: Limits = NO_LIMITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,8 @@ class Channel:
     usage: UsagePolicy = UsagePolicy.INJECT
     expose_limits: bool = False
     home: bool = False
+    bind_ttl: float = 72 * 3600.0
+    """Seconds for which an object's id leads back to the credential that made it, at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +121,10 @@ class Model:
     """What it publishes; None means what its routes speak."""
     max_output: int | None = None
     stream: StreamSettings = field(default_factory=StreamSettings)
+    prices: tuple[Price, ...] = ()
+    """In the order of their beginnings; none: the cost is unknown."""
+    websocket_bridge: bool = False
+    """Whether a Responses WebSocket is carried on over HTTP where no route speaks it."""
 
     @property
     def is_pattern(self) -> bool:
