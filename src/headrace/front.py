@@ -47,6 +47,7 @@ class Front:
         self._stages = stages
         self._ids = ids
         self._origins = stages.settings.server.cors_origins
+        self._proxies = stages.settings.server.trusted_proxies
         self._digest = KeyDigest(digest_key(stages.settings.state.secret))
         self._apis: dict[WireProtocol, Api] = {
             WireProtocol.CHAT: Chat(),
@@ -104,7 +105,7 @@ class Front:
         self.running.pop(exchange, None)
 
     def _key(self, request: ClientRequest) -> Key | Problem:
-        return authenticate(request.head, self.catalogue, self._digest, time.time())
+        return authenticate(request.head, self.catalogue, self._digest, time.time(), self._proxies)
 
     def _page(self, request: ClientRequest, endpoint: Endpoint) -> None:
         match endpoint.place:

@@ -133,3 +133,38 @@ def test_the_order_of_precedence() -> None:
 def test_the_digest_is_an_hmac(size: int) -> None:
     secret = b"k" * size
     assert DIGEST(secret) == DIGEST(secret) == key_digest(UNDER, secret)
+
+
+# ------------------------------------------------------------------------------------------------ from which address
+
+
+def answer(peer: str, told: str = "", proxies: tuple[str, ...] = (), **changes: object) -> Key | Problem:
+    headers: Headers = [X] + ([(b"x-forwarded-for", told.encode())] if told else [])
+    key = replace(KEY, ips=("192.0.2.0/24", "2001:db8::/32"), **changes)  # type: ignore[arg-type]
+    return authenticate(RequestHead("POST", "/v1/x", "", headers, peer=peer), Keys(key), DIGEST, NOW, proxies)
+
+
+@pytest.mark.parametrize("peer", ["192.0.2.9", "::ffff:192.0.2.9", "2001:db8::9"])
+def test_a_key_may_be_used_from_its_networks(peer: str) -> None:
+    assert isinstance(answer(peer), Key)
+
+
+@pytest.mark.parametrize("peer", ["192.0.3.9", "::1", ""])
+def test_a_key_may_not_be_used_from_elsewhere(peer: str) -> None:
+    found = answer(peer, told="192.0.2.9")
+    assert isinstance(found, Problem)
+    assert found.kind is Kind.KEY_DISABLED
+    assert "address" in found.message
+
+
+def test_behind_a_trusted_proxy_the_clients_address_counts() -> None:
+    assert isinstance(answer("10.0.0.1", "192.0.2.9", ("10.0.0.0/8",)), Key)
+    assert isinstance(answer("", "192.0.2.9", ("unix",)), Key)
+    assert isinstance(answer("10.0.0.1", "192.0.2.9, 198.51.100.1", ("10.0.0.0/8",)), Problem)
+    assert isinstance(answer("192.0.2.1", "198.51.100.1", ("192.0.2.1/32",)), Problem)
+
+
+def test_a_disabled_key_says_nothing_of_addresses() -> None:
+    found = answer("::1", state=KeyState.DISABLED)
+    assert isinstance(found, Problem)
+    assert "switched off" in found.message

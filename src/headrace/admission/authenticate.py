@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Protocol
 from urllib.parse import parse_qsl
 
+from headrace.http.forwarded import client_address
 from headrace.model.key import Key, KeyState
 from headrace.model.problem import Kind, Problem
 from headrace.model.request import RequestHead
@@ -15,6 +16,10 @@ _DIFFERENT = Problem(
 )
 _EXPIRED = Problem(Kind.EXPIRED_API_KEY, "The API key has expired. Ask the operator for a new one.")
 _DISABLED = Problem(Kind.KEY_DISABLED, "The API key is switched off. Ask the operator.")
+_ELSEWHERE = Problem(
+    Kind.KEY_DISABLED,
+    "The API key may not be used from this address. Use it from where it is meant for, or ask the operator.",
+)
 _KEY_FIELDS = (b"x-api-key", b"x-goog-api-key")
 
 
@@ -25,9 +30,11 @@ class Keys(Protocol):
         """The key of this digest, whatever its state."""
 
 
-def authenticate(head: RequestHead, keys: Keys, digest: Callable[[bytes], bytes], now: float) -> Key | Problem:
+def authenticate(
+    head: RequestHead, keys: Keys, digest: Callable[[bytes], bytes], now: float, proxies: tuple[str, ...] = ()
+) -> Key | Problem:
     """The key that the request came with. `digest` makes the digest of a secret; `now` in seconds since
-    the epoch.
+    the epoch; `proxies` are those whose word on the client's address counts (`http.forwarded`).
 
     Only the digest is looked up, so the time that this takes tells nothing of the secret.
     """
@@ -43,6 +50,8 @@ def authenticate(head: RequestHead, keys: Keys, digest: Callable[[bytes], bytes]
         return _DISABLED
     if key.expires is not None and now >= key.expires:
         return _EXPIRED
+    if key.ips and not key.may_come_from(client_address(head, proxies)):
+        return _ELSEWHERE
     return key
 
 

@@ -11,6 +11,8 @@ MAX_KEY_FILE = 64 << 10
 
 def _read_certificates(text: str, reading: Reading) -> str:
     path = reading.path(text)
+    if not reading.references and not path.is_file():
+        raise ValueError(f"file {path} does not exist, or is no regular file")
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=str(path))
     except ssl.SSLError:

@@ -5,17 +5,23 @@ one that is not there.
 """
 
 import json
+from decimal import Decimal
 from typing import NoReturn
 
 from headrace.config.source import MAX_DEPTH, Block, Items, Value
 
+MAX_DIGITS = 40
+"""On either side of the point: no option takes a number of more."""
 
-def read_document(text: str) -> Block:
+
+def read_document(content: bytes) -> Block:
     """The document's object. Raises ValueError with words about what it is instead."""
     try:
         value = json.loads(
-            text, parse_float=str, parse_int=str, parse_constant=_refuse_constant, object_pairs_hook=_block
+            content, parse_float=_plain, parse_int=str, parse_constant=_refuse_constant, object_pairs_hook=_block
         )
+    except UnicodeDecodeError:
+        raise ValueError("is not UTF-8 text") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"is not JSON: {error.msg} at character {error.pos}") from None
     except RecursionError:
@@ -24,6 +30,12 @@ def read_document(text: str) -> Block:
         raise ValueError("must be an object")
     _refuse_depth(value, MAX_DEPTH)
     return value
+
+
+def _plain(text: str) -> str:
+    """The number without an exponent, as the file would have it; who wrote the document may have had no choice."""
+    number = Decimal(text)
+    return f"{number:f}" if abs(number.adjusted()) <= MAX_DIGITS else text
 
 
 def _refuse_constant(text: str) -> NoReturn:

@@ -1,7 +1,6 @@
 """The parts of a catalogue, from wherever they come: the file, the database, a snapshot."""
 
-from dataclasses import dataclass, field
-from enum import Enum
+from dataclasses import dataclass
 
 from headrace.model.channel import Channel, Model
 from headrace.model.key import Key
@@ -17,22 +16,3 @@ class CatalogueParts:
     models: tuple[Model, ...] = ()
     keys: tuple[Key, ...] = ()
     owners: tuple[Owner, ...] = ()
-
-
-class ObjectKind(Enum):
-    """What a database can hold besides the file."""
-
-    CHANNEL = "channel"
-    MODEL = "model"
-    KEY = "key"
-    OWNER = "owner"
-
-
-@dataclass(frozen=True, slots=True)
-class StoredObject:
-    """One object of the database, its secrets in the clear."""
-
-    kind: ObjectKind
-    name: str
-    document: str = field(repr=False)
-    """JSON of the shape that the object has in the file; a key has its `digest` (64 hexadecimal digits) or `secret`."""

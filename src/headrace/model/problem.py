@@ -109,7 +109,9 @@ FACTS: dict[Kind, KindFacts] = {
     Kind.MODEL_NOT_ALLOWED: KindFacts(
         403, _C, False, "The key may not use this model.", "Choose one from GET /v1/models."
     ),
-    Kind.KEY_DISABLED: KindFacts(403, _C, False, "The key is switched off.", "Ask the operator."),
+    Kind.KEY_DISABLED: KindFacts(
+        403, _C, False, "The key is switched off, or may not be used from the client's address.", "Ask the operator."
+    ),
     Kind.MODEL_NOT_FOUND: KindFacts(
         404, _C, False, "No model of this name is configured.", "Choose one from GET /v1/models."
     ),
