@@ -113,9 +113,9 @@ def test_an_address_in_use_is_an_error(tmp_path: Path) -> None:
 def test_workers_of_one_directory_share_no_journal(tmp_path: Path) -> None:
     async def main() -> None:
         async with running(tmp_path), running(tmp_path):
-            assert len(list((tmp_path / "state" / "journal").iterdir())) == 2
+            assert len(list((tmp_path / "state" / "journal" / "local" / "0").iterdir())) == 2
         async with running(tmp_path):
-            assert len(list((tmp_path / "state" / "journal").iterdir())) == 3
+            assert len(list((tmp_path / "state" / "journal" / "local" / "0").iterdir())) == 3
         assert not list(read_all(tmp_path / "state"))
 
     run(main())

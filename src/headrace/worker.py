@@ -13,6 +13,7 @@ import uvloop
 
 from headrace.front import Front
 from headrace.journal.ids import Ids
+from headrace.journal.place import Incarnation
 from headrace.journal.writer import Writer
 from headrace.listener.server import Server
 from headrace.listener.tls import server_context
@@ -35,11 +36,20 @@ over
 while it is served, which is 3 % of a short request's cost; a look through so many takes 0.3 ms."""
 _STOPPED = Problem(Kind.STOPPED, "The gateway is shutting down and ended this answer at its deadline.")
 
+_JOURNAL_FULL = Problem(Kind.STOPPED, "The gateway has no room left to record this answer and ended it.")
+
 
 class Worker:
     """One worker. Must be made within a running loop; `start`, then `drain`, which returns when all is over."""
 
-    def __init__(self, settings: Settings, parts: CatalogueParts, report: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        parts: CatalogueParts,
+        report: Callable[[str], None],
+        node: str = "local",
+        slot: int = 0,
+    ) -> None:
         loop = asyncio.get_running_loop()
         incarnation = int.from_bytes(os.urandom(2))
         ids = Ids(incarnation)
@@ -47,7 +57,8 @@ class Worker:
         self._loop = loop
         self._wheel = Wheel(loop)
         self._upstream = Upstream()
-        self._journal = Writer(Path(settings.state.directory), ids.new().removeprefix("hr_"), loop, report=report)
+        place = Incarnation.of(Path(settings.state.directory), node, slot, ids.new().removeprefix("hr_"))
+        self._journal = Writer(place, loop, settings.state.sync, report=report, on_full=self._journal_full)
         stages = Stages(
             loop=loop,
             settings=settings,
@@ -93,6 +104,10 @@ class Worker:
     def stop(self) -> None:
         """End what still runs, now."""
         self._front.stop_all(Outcome(End.STOPPED, "shutdown", _STOPPED))
+
+    def _journal_full(self) -> None:
+        """What runs can not be recorded any more, and so it may not go on."""
+        self._front.stop_all(Outcome(End.STOPPED, "journal_full", _JOURNAL_FULL))
 
     async def _close(self) -> None:
         if self._collector is not None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from headrace.journal.place import Incarnation
 from headrace.journal.writer import Writer
 from headrace.model.entry import Record
 from headrace.simulator import SimulatorThread
@@ -30,7 +31,7 @@ def journal(tmp_path: Path) -> Callable[..., Path]:
     """Writes records as a worker would; returns the state directory."""
 
     async def write(directory: Path, records: tuple[Record, ...]) -> None:
-        writer = Writer(directory, "0000", asyncio.get_running_loop())
+        writer = Writer(Incarnation.of(directory, "local", 0, "0000"), asyncio.get_running_loop())
         for record in records:
             writer.append(record)
         writer.close()

@@ -8,9 +8,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from headrace.cli.app import app
+from headrace.journal.record import head
 from headrace.model.entry import Entry, Opened
 from tests.cli import process
 from tests.cli.entries import PLAIN
+from tests.journal.entries import SEED, lay, place
 
 NEWER = msgspec.structs.replace(PLAIN, id="hr_0002", at=PLAIN.at + 1)
 OPENED = Opened(id="hr_0003", at=PLAIN.at, protocol="chat", key="dev")
@@ -75,13 +77,12 @@ def test_no_journal(tmp_path: Path) -> None:
     assert result.stderr.startswith(f"there is no journal in {tmp_path}")
 
 
-def test_what_is_no_journal(tmp_path: Path) -> None:
-    folder = tmp_path / "journal" / "0000"
-    folder.mkdir(parents=True)
-    (folder / "1.segment").write_bytes(b"something else")
+def test_a_journal_of_another_version(tmp_path: Path) -> None:
+    lay(place(tmp_path), 1, head(SEED, 3))
     result = explain("last", "--state", str(tmp_path))
     assert result.exit_code == 1
-    assert result.stderr.startswith(f"cannot read the journal in {tmp_path}: not a journal segment")
+    assert result.stderr.startswith(f"cannot read the journal in {tmp_path}: ")
+    assert "it has format 3, and this version of headrace reads 2" in result.stderr
 
 
 @pytest.mark.parametrize("arguments", [[], ["x", "--state", "a", "--config", "b"], ["x", "--bogus"]])

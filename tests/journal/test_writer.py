@@ -1,189 +1,94 @@
 """The writer loses nothing that it took, whatever the disk does."""
 
-import errno
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from headrace.journal import writer as module
-from headrace.journal.reader import read_all
-from headrace.journal.record import MAGIC, MOST_RECORD_BYTES, frame
-from headrace.journal.writer import JournalError, Writer
+from headrace.journal import segment as segment_module
+from headrace.journal import syncer as syncer_module
+from headrace.journal.place import segment_numbers
+from headrace.journal.reader import is_live, read_all
+from headrace.journal.record import HEAD_BYTES, MOST_RECORD_BYTES, frame
+from headrace.journal.writer import RETRY_S, JournalError, Sizes, Writer
 from headrace.model.entry import Entry, Record, Wire
 from headrace.model.usage import Usage
-from tests.journal.entries import entry, opened
+from tests.journal.disk import Disk, Loop
+from tests.journal.entries import SEED, checkpoint, entry, opened, place
 
-
-class Handle:
-    """A call to come."""
-
-    def __init__(self, call: Callable[[], object]) -> None:
-        self.call = call
-        self.cancelled = False
-
-    def cancel(self) -> None:
-        """Do not call."""
-        self.cancelled = True
-
-
-class Loop:
-    """A loop turn by hand; what goes to a thread is done in `work`."""
-
-    def __init__(self) -> None:
-        self.soon: list[Callable[[], object]] = []
-        self.later: list[tuple[float, Handle]] = []
-        self.threads: list[Callable[[], object]] = []
-
-    def call_soon(self, call: Callable[[], object]) -> None:
-        """At the end of the turn."""
-        self.soon.append(call)
-
-    def call_later(self, delay: float, call: Callable[[], object]) -> Handle:
-        """After some time."""
-        handle = Handle(call)
-        self.later.append((delay, handle))
-        return handle
-
-    def run_in_executor(self, executor: None, call: Callable[..., object], *args: object) -> None:
-        """In a thread."""
-        self.threads.append(lambda: call(*args))
-
-    def call_soon_threadsafe(self, call: Callable[..., object], *args: object) -> None:
-        """From a thread: at the end of the turn."""
-        self.soon.append(lambda: call(*args))
-
-    def turn(self) -> None:
-        """End the loop turn."""
-        calls, self.soon = self.soon, []
-        for call in calls:
-            call()
-
-    def time_passes(self) -> None:
-        """All timers fall due."""
-        timers, self.later = self.later, []
-        for _, handle in timers:
-            if not handle.cancelled:
-                handle.call()
-
-    def work(self) -> None:
-        """The threads do theirs."""
-        calls, self.threads = self.threads, []
-        for call in calls:
-            call()
-
-
-class Disk:
-    """The calls of `os` that a journal makes, with faults; keeps which descriptors are open."""
-
-    O_WRONLY, O_CREAT, O_EXCL, O_APPEND, O_CLOEXEC = os.O_WRONLY, os.O_CREAT, os.O_EXCL, os.O_APPEND, os.O_CLOEXEC
-
-    def __init__(self) -> None:
-        self.room = 1 << 40
-        self.no_more_files = False
-        self.broken = False
-        self.writes = 0
-        self.open_files: set[int] = set()
-        self.synced: list[int] = []
-        self.strerror = os.strerror
-
-    def open(self, path: Path, flags: int, mode: int) -> int:
-        """Make a file."""
-        if self.no_more_files:
-            raise OSError(errno.EMFILE, "too many open files")
-        file = os.open(path, flags, mode)
-        self.open_files.add(file)
-        return file
-
-    def write(self, file: int, data: bytes) -> int:
-        """As much as there is room for."""
-        assert file in self.open_files, "a descriptor that is not the journal's"
-        self.writes += 1
-        size = min(len(data), self.room)
-        if not size:
-            raise OSError(errno.ENOSPC, "no space left on device")
-        self.room -= size
-        return os.write(file, data[:size])
-
-    def ftruncate(self, file: int, size: int) -> None:
-        """Take back."""
-        assert file in self.open_files
-        if self.broken:
-            raise OSError(errno.EIO, "input/output error")
-        self.room += os.fstat(file).st_size - size
-        os.ftruncate(file, size)
-
-    def fdatasync(self, file: int) -> None:
-        """To the disk."""
-        assert file in self.open_files
-        if self.broken:
-            raise OSError(errno.EIO, "input/output error")
-        self.synced.append(file)
-
-    def dup(self, file: int) -> int:
-        """A second descriptor."""
-        assert file in self.open_files
-        second = os.dup(file)
-        self.open_files.add(second)
-        return second
-
-    def close(self, file: int) -> None:
-        """Let go."""
-        assert file in self.open_files, "a descriptor that is not the journal's"
-        self.open_files.remove(file)
-        os.close(file)
+SIZE = len(frame(entry(1), SEED))
+SMALL = Sizes(segment=1 << 20, reserve=10 * SIZE, step=5 * SIZE, kept=1 << 20)
 
 
 class Stage:
     """A writer on a disk with faults."""
 
-    def __init__(self, directory: Path, segment_bytes: int, kept_bytes: int = 1 << 20) -> None:
+    def __init__(self, directory: Path, sizes: Sizes = SMALL) -> None:
         self.directory = directory
         self.loop = Loop()
         self.reports: list[str] = []
+        self.full = 0
+        """How often the running exchanges were to be stopped."""
         self.writer = Writer(
-            directory,
-            "inc",
+            place(directory),
             self.loop,  # type: ignore[arg-type]
-            segment_bytes=segment_bytes,
-            kept_bytes=kept_bytes,
+            sizes=sizes,
             report=self.reports.append,
+            on_full=self._on_full,
         )
+
+    def _on_full(self) -> None:
+        self.full += 1
 
     def append(self, *records: Record) -> None:
         for record in records:
             self.writer.append(record)
 
+    def put(self, *records: Record) -> None:
+        """Append, and end the turn."""
+        self.append(*records)
+        self.loop.turn()
+
+    def refuses(self, record: Record, why: str = "no space left") -> None:
+        with pytest.raises(JournalError, match=why):
+            self.append(record)
+
     def written(self) -> list[Record]:
         return list(read_all(self.directory))
 
-    def segments(self) -> list[str]:
-        return sorted(path.name for path in (self.directory / "journal" / "inc").iterdir())
+    def segments(self) -> list[int]:
+        return segment_numbers(place(self.directory).path)
 
 
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
     disk = Disk()
-    monkeypatch.setattr(module, "os", disk)
+    for module in (segment_module, syncer_module):
+        monkeypatch.setattr(module, "os", disk)
+    monkeypatch.setattr(segment_module, "preallocate", disk.preallocate)
     yield disk
-    for file in disk.open_files:
-        os.close(file)
+    for file in disk.open_files.copy():
+        disk.close(file)
 
 
 @pytest.fixture
 def stage(tmp_path: Path, disk: Disk) -> Stage:
-    return Stage(tmp_path, segment_bytes=1 << 20)
+    return Stage(tmp_path)
 
 
-def test_entries_are_written_in_the_loop_turn(stage: Stage) -> None:
-    stage.append(entry(2), entry(1))
+# ---- written
+
+
+def test_entries_are_written_in_the_loop_turn(stage: Stage, disk: Disk) -> None:
+    disk.writes = 0
+    stage.append(entry(2), checkpoint(1), entry(1))
     assert stage.written() == [], "once, at the turn's end"
     assert len(stage.loop.soon) == 1
     stage.loop.turn()
-    assert stage.written() == [entry(2), entry(1)]
+    assert stage.written() == [entry(2), checkpoint(1), entry(1)]
+    assert disk.writes == 1
 
 
 def test_opened_is_written_at_once(stage: Stage, disk: Disk) -> None:
@@ -192,177 +97,303 @@ def test_opened_is_written_at_once(stage: Stage, disk: Disk) -> None:
     stage.append(entry(1), entry(2), opened(3))
     assert stage.written() == [entry(1), entry(2), opened(3)]
     assert disk.writes == 1
-    stage.append(entry(3))
-    stage.loop.turn()
+    stage.put(entry(3))
     assert stage.written() == [entry(1), entry(2), opened(3), entry(3)] and disk.writes == 2
 
 
-def test_synced_by_a_thread(stage: Stage, disk: Disk) -> None:
-    """One for all that was written since the last, on a descriptor of its own."""
-    stage.append(entry(1))
-    stage.loop.turn()
-    stage.append(entry(2))
-    stage.loop.turn()
-    assert [delay for delay, _ in stage.loop.later] == [0.2] and disk.synced == []
-    stage.loop.time_passes()
-    stage.loop.work()
-    assert len(disk.synced) == 1 and len(disk.open_files) == 1
-    stage.loop.time_passes()
-    assert stage.loop.threads == [], "nothing new, no sync"
-    stage.append(entry(3))
-    stage.loop.turn()
-    assert len(stage.loop.later) == 1
-
-
-def test_closed(stage: Stage, disk: Disk) -> None:
+def test_it_lives_until_it_is_closed(stage: Stage, disk: Disk) -> None:
+    assert is_live(place(stage.directory))
     stage.append(entry(1))
     stage.writer.close()
+    assert not is_live(place(stage.directory))
     assert stage.written() == [entry(1)] and disk.open_files == set() and disk.synced
     stage.loop.turn()
     stage.loop.time_passes()
-    assert stage.written() == [entry(1)] and stage.loop.threads == []
-
-
-def test_closed_before_a_sync(stage: Stage, disk: Disk) -> None:
-    stage.append(entry(1))
-    stage.loop.turn()
     stage.writer.close()
-    stage.loop.time_passes()
-    assert stage.loop.threads == [] and disk.open_files == set()
+    assert stage.written() == [entry(1)] and stage.loop.threads == [] and stage.reports == []
+    with pytest.raises(JournalError, match="closed"):
+        stage.append(opened(3))
 
 
-def test_a_segment_belongs_to_one_incarnation(stage: Stage, tmp_path: Path) -> None:
-    with pytest.raises(FileExistsError):
-        Stage(tmp_path, segment_bytes=100)
+def test_an_incarnation_is_new(stage: Stage, tmp_path: Path, disk: Disk) -> None:
+    with pytest.raises(OSError, match="not empty"):
+        Stage(tmp_path)
+    assert len(disk.open_files) == 1 and len(list(place(tmp_path).path.parent.iterdir())) == 1
+    stage.append(opened(1))
+    assert stage.written() == [opened(1)]
+
+
+def test_nothing_is_left_of_one_that_cannot_be_made(tmp_path: Path, disk: Disk) -> None:
+    for fault in ("no_more_files", "broken"):
+        setattr(disk, fault, True)
+        with pytest.raises(OSError, match=r"files|error"):
+            Stage(tmp_path)
+        setattr(disk, fault, False)
+        assert list(place(tmp_path).path.parent.iterdir()) == [] and not disk.open_files
+
+
+# ---- segments
 
 
 def test_rotation(tmp_path: Path, disk: Disk) -> None:
-    """Whole records stay together; the old segment is synced and closed by a thread."""
-    size = len(frame(entry(1)))
-    stage = Stage(tmp_path, segment_bytes=len(MAGIC) + 2 * size + 10)
+    """Whole records stay together; the old segment gives back its room, is synced and closed by a thread."""
+    stage = Stage(tmp_path, Sizes(segment=HEAD_BYTES + 2 * SIZE + 10, reserve=10 * SIZE, step=0, kept=1 << 20))
+    room = disk.room
     for number in range(1, 8):
-        stage.append(entry(number))
-        stage.loop.turn()
+        stage.put(entry(number))
     assert stage.written() == [entry(number) for number in range(1, 8)]
-    assert stage.segments() == ["1.segment", "2.segment", "3.segment", "4.segment"]
-    assert disk.synced == [] and len(stage.loop.threads) == 3
+    assert stage.segments() == [1, 2, 3, 4]
+    assert disk.synced == [] and len(stage.loop.threads) == 3 and len(disk.open_files) == 4
     stage.loop.work()
     assert len(disk.synced) == 3 and len(disk.open_files) == 1
+    assert disk.room == room - 7 * SIZE - 3 * HEAD_BYTES, "one reserve"
     stage.writer.close()
+    assert disk.room == room - 7 * SIZE - 3 * HEAD_BYTES + 10 * SIZE, "none"
 
 
 def test_a_record_larger_than_a_segment(tmp_path: Path, disk: Disk) -> None:
-    stage = Stage(tmp_path, segment_bytes=50)
-    stage.append(entry(1))
-    stage.loop.turn()
-    assert stage.segments() == ["1.segment"]
-    stage.append(entry(2))
-    stage.loop.turn()
-    assert stage.written() == [entry(1), entry(2)] and len(stage.segments()) == 2
+    stage = Stage(tmp_path, Sizes(segment=50, reserve=10 * SIZE, step=0))
+    stage.put(entry(1))
+    assert stage.segments() == [1]
+    stage.put(entry(2))
+    assert stage.written() == [entry(1), entry(2)] and stage.segments() == [1, 2]
+
+
+@pytest.mark.parametrize("fault", ["files", "room", "room for the head"])
+def test_a_rotation_that_fails(tmp_path: Path, disk: Disk, fault: str) -> None:
+    """The old segment goes on while it has room, and it is tried again after a step."""
+    stage = Stage(tmp_path, Sizes(segment=HEAD_BYTES + SIZE, reserve=10 * SIZE, step=2 * SIZE))
+    stage.put(entry(1))
+    disk.no_more_files = fault == "files"
+    disk.room = {"files": 1 << 30, "room": 0, "room for the head": HEAD_BYTES}[fault]
+    stage.put(entry(2), opened(3))
+    stage.put(entry(4))
+    assert stage.written() == [entry(1), entry(2), opened(3), entry(4)] and stage.segments() == [1]
+    assert len(disk.open_files) == 1, "no other descriptor is left"
+    assert "cannot begin a new segment" in stage.reports[0]
+    assert len(stage.reports) == (1 if fault == "files" else 2), "a full disk is short of room too"
+    disk.no_more_files, disk.room = False, 1 << 30
+    stage.loop.time_passes(RETRY_S)
+    stage.put(entry(5))
+    stage.put(entry(6))
+    stage.put(entry(7))
+    assert stage.segments() == [1, 2, 3]
+    stage.loop.work()
+    assert stage.written() == [entry(1), entry(2), opened(3), *(entry(number) for number in (4, 5, 6, 7))]
+    stage.writer.close()
+    assert disk.open_files == set()
+
+
+# ---- a full disk
+
+
+def test_room_is_taken_beforehand_and_in_steps(stage: Stage, disk: Disk) -> None:
+    assert disk.taken == [15 * SIZE]
+    for number in range(1, 6):
+        stage.put(entry(number))
+    assert len(disk.taken) == 1
+    stage.put(entry(6))
+    assert disk.taken == [15 * SIZE, 6 * SIZE]
+    room = disk.room
+    stage.writer.close()
+    assert disk.room == room + 15 * SIZE
+
+
+def test_a_disk_that_fills_up(stage: Stage, disk: Disk) -> None:
+    """In this order: nothing new begins; entries go on in the reserve; checkpoints leave its half to them; what does
+    not fit waits; running exchanges are stopped; with room again all that waited is there, in order, and each once."""
+    stage.append(opened(1))
+    disk.room = 0
+    for number in range(1, 7):
+        stage.put(entry(number))
+    stage.refuses(opened(90))
+    assert len(stage.reports) == 1 and "short of room: no space left" in stage.reports[0]
+    stage.put(checkpoint(91))
+    for number in range(7, 11):
+        stage.put(entry(number))
+    stage.put(checkpoint(92))
+    assert stage.written() == [
+        opened(1),
+        *(entry(number) for number in range(1, 7)),
+        checkpoint(91),
+        *(entry(number) for number in range(7, 11)),
+    ]
+    stage.loop.time_passes(RETRY_S)
+    for number in range(11, 20):
+        stage.put(entry(number))
+    assert "cannot be written: no space left" in stage.reports[1] and stage.full == 0
+    before = stage.written()
+    assert before[-1] == entry(14), "the reserve is used up, to the byte"
+    stage.put(checkpoint(93))
+    stage.refuses(opened(94))
+    stage.loop.time_passes(RETRY_S)
+    stage.loop.time_passes(RETRY_S)
+    assert stage.full == 1 and "stopped" in stage.reports[2]
+    stage.put(entry(20))
+    disk.room = 1 << 30
+    assert stage.written() == before
+    stage.loop.time_passes(RETRY_S)
+    assert stage.written() == [*before, *(entry(number) for number in range(15, 21))]
+    assert stage.reports[3:] == ["the journal has room again"]
+    stage.put(opened(21), checkpoint(21))
+    assert stage.written()[-2:] == [opened(21), checkpoint(21)]
+
+
+def test_room_again_before_the_reserve_is_used_up(stage: Stage, disk: Disk) -> None:
+    disk.room = 0
+    for number in range(1, 8):
+        stage.put(entry(number))
+    stage.loop.time_passes(RETRY_S)
+    stage.refuses(opened(8))
+    disk.room = 1 << 30
+    stage.refuses(opened(8))
+    stage.loop.time_passes(RETRY_S)
+    stage.append(opened(8))
+    assert stage.written() == [*(entry(number) for number in range(1, 8)), opened(8)]
+    assert [line.split(":")[0] for line in stage.reports] == [
+        "the journal is short of room",
+        "the journal has room again",
+    ]
+    assert stage.full == 0
+
+
+def test_a_disk_that_is_full_again(stage: Stage, disk: Disk) -> None:
+    """Each time is one of its own."""
+    for time in (1, 2):
+        disk.room = 0
+        for number in range(time * 100, time * 100 + 20):
+            stage.put(entry(number))
+        stage.loop.time_passes(RETRY_S)
+        assert stage.full == time
+        disk.room = 1 << 30
+        stage.loop.time_passes(RETRY_S)
+    assert stage.written() == [entry(number) for time in (1, 2) for number in range(time * 100, time * 100 + 20)]
+    assert len(stage.reports) == 8
+
+
+def test_a_worker_that_starts_on_a_full_disk(tmp_path: Path, disk: Disk) -> None:
+    """It serves, and says to each request why it cannot."""
+    disk.room = HEAD_BYTES + 1
+    stage = Stage(tmp_path)
+    stage.refuses(opened(1))
+    disk.room = 1 << 30
+    stage.loop.time_passes(RETRY_S)
+    stage.append(opened(1))
+    assert stage.written() == [opened(1)]
 
 
 @pytest.mark.parametrize("room", [0, 1, 30])
-def test_a_full_disk(stage: Stage, disk: Disk, room: int) -> None:
-    """The very exchange that cannot be noted hears of it before it costs anything; its entry is kept and written once
-    there is room; a half record never stands in the file; the operator hears of it once."""
+def test_a_file_system_that_takes_no_room(tmp_path: Path, disk: Disk, room: int) -> None:
+    """Said once. The very exchange that cannot be noted hears of it before it costs anything; its entry waits and is
+    written once there is room; no half `opened` stands in the file."""
+    disk.plain = True
+    stage = Stage(tmp_path)
+    assert len(stage.reports) == 1 and "takes no room beforehand" in stage.reports[0]
     stage.append(opened(1))
     disk.room = room
-    for number in range(2, 5):
-        with pytest.raises(JournalError, match="no space left"):
-            stage.append(opened(number))
-        stage.append(entry(number))
-        stage.loop.turn()
-        stage.loop.time_passes()
-    assert stage.written() == [opened(1)]
-    assert len(stage.reports) == 1 and "no space left" in stage.reports[0]
+    stage.refuses(opened(2))
+    size = place(tmp_path).segment(1).stat().st_size
+    assert size == HEAD_BYTES + len(frame(opened(1), SEED))
+    stage.put(entry(2))
+    stage.loop.time_passes(RETRY_S)
+    assert stage.written() == [opened(1)] and stage.full == 1
     disk.room = 1 << 30
+    stage.loop.time_passes(RETRY_S)
     stage.append(opened(5))
-    kept = [opened(1), entry(2), entry(3), entry(4), opened(5)]
-    assert stage.written() == kept, "what was refused was not taken"
-    assert stage.reports[1:] == ["the journal is written again"]
+    assert stage.written() == [opened(1), entry(2), opened(5)], "what was refused was not taken"
+    assert stage.reports[-1] == "the journal has room again" and len(stage.reports) == 4
 
 
-def test_room_again_is_found_by_a_timer(stage: Stage, disk: Disk) -> None:
-    disk.room = 0
-    stage.append(entry(1))
-    stage.loop.turn()
-    stage.loop.time_passes()
+@pytest.mark.parametrize("room", range(1, SIZE, 7))
+def test_half_an_entry_is_gone_on_with(tmp_path: Path, disk: Disk, room: int) -> None:
+    """What a reader may have seen is never taken back, and what is half there is not written twice."""
+    disk.plain = True
+    stage = Stage(tmp_path)
+    stage.append(opened(1))
+    disk.room = SIZE + room
+    stage.put(entry(1), entry(2), entry(3))
+    assert stage.written() == [opened(1), entry(1)]
     disk.room = 1 << 30
-    assert stage.written() == []
-    stage.loop.time_passes()
-    assert stage.written() == [entry(1)]
-    stage.writer.close()
-    assert all(handle.cancelled for _, handle in stage.loop.later)
+    stage.loop.time_passes(RETRY_S)
+    assert stage.written() == [opened(1), entry(1), entry(2), entry(3)]
+    whole = sum(len(frame(record, SEED)) for record in stage.written())
+    assert place(tmp_path).segment(1).stat().st_size == HEAD_BYTES + whole, "no byte too many"
 
 
-def test_what_is_kept_is_bounded(tmp_path: Path, disk: Disk) -> None:
+def test_half_an_opened_that_cannot_be_taken_back(tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader steps over it."""
+    disk.plain = True
+    stage = Stage(tmp_path)
+    stage.append(opened(1))
+    disk.room = 10
+
+    def ftruncate(file: int, size: int) -> None:
+        raise OSError(5, "input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(disk, "ftruncate", ftruncate)
+        stage.refuses(opened(2))
+    disk.room = 1 << 30
+    stage.loop.time_passes(RETRY_S)
+    stage.append(opened(3))
+    assert stage.written() == [opened(1), opened(3)]
+    stage.put(entry(1))
+    assert stage.written() == [opened(1), opened(3), entry(1)]
+
+
+def test_what_waits_is_bounded(tmp_path: Path, disk: Disk) -> None:
     """What is lost is counted, and said."""
-    stage = Stage(tmp_path, segment_bytes=1 << 20, kept_bytes=2 * len(frame(entry(1))))
+    disk.plain = True
+    stage = Stage(tmp_path, Sizes(kept=2 * SIZE))
     disk.room = 0
-    stage.append(entry(1))
-    stage.loop.turn()
-    stage.append(entry(2), entry(3), entry(4))
-    stage.loop.turn()
-    assert len(stage.reports) == 2 and "no more entries" in stage.reports[1]
+    stage.put(entry(1))
+    stage.put(entry(2), entry(3), entry(4))
+    assert len(stage.reports) == 3 and "no more entries" in stage.reports[2]
     disk.room = 1 << 30
-    stage.loop.time_passes()
+    stage.loop.time_passes(RETRY_S)
     assert stage.written() == [entry(1), entry(2)]
-    assert stage.reports[2:] == ["the journal is written again; 2 entries are lost"]
+    assert stage.reports[3:] == ["the journal has room again; 2 entries are lost"]
 
 
 def test_much_that_waits_is_written_in_pieces(tmp_path: Path, disk: Disk) -> None:
     """As far as there is room, so that a try that fails again costs little."""
-    stage = Stage(tmp_path, segment_bytes=1 << 30, kept_bytes=1 << 30)
-    records = [entry(number, reason="x" * 100_000) for number in range(12)]
+    disk.plain = True
+    stage = Stage(tmp_path, Sizes(kept=1 << 30))
+    records = [entry(number, reason="x" * 60_000) for number in range(20)]
     disk.room = 0
-    stage.append(*records)
-    stage.loop.turn()
+    stage.put(*records)
+    disk.writes = 0
+    stage.loop.time_passes(RETRY_S)
+    assert disk.writes == 1
     disk.room = 500_000
-    stage.loop.time_passes()
-    assert stage.written() == records[:4]
+    stage.loop.time_passes(RETRY_S)
+    assert stage.written() == records[:8]
     disk.room = 1 << 30
-    stage.loop.time_passes()
+    stage.loop.time_passes(RETRY_S)
     assert stage.written() == records
 
 
-def test_a_half_record_that_cannot_be_taken_back(stage: Stage, disk: Disk) -> None:
-    """Nothing is written behind it: a new segment begins."""
-    stage.append(opened(1))
-    disk.room, disk.broken = 10, True
-    with pytest.raises(JournalError):
-        stage.append(opened(2))
-    disk.room, disk.broken = 1 << 30, False
-    stage.append(opened(3))
-    assert stage.written() == [opened(1), opened(3)] and stage.segments() == ["1.segment", "2.segment"]
-
-
 def test_lost_at_the_close(stage: Stage, disk: Disk) -> None:
-    disk.room = 0
-    stage.append(entry(1), entry(2))
+    disk.broken = True
+    stage.put(entry(1), entry(2))
     stage.writer.close()
-    assert stage.reports[-1] == "the journal is closed; 2 entries could not be written and are lost"
+    assert "the journal is closed; 2 entries could not be written and are lost" in stage.reports
     assert disk.open_files == set() and all(handle.cancelled for _, handle in stage.loop.later)
     with pytest.raises(JournalError, match="closed"):
         stage.append(entry(3))
 
 
-def test_a_failed_sync_is_reported_once(stage: Stage, disk: Disk) -> None:
-    def sync(number: int) -> None:
-        stage.append(opened(number))
-        stage.loop.time_passes()
-        stage.loop.work()
-        stage.loop.turn()
-
-    disk.broken = True
-    sync(1)
-    sync(2)
-    assert len(stage.reports) == 1 and "input/output error" in stage.reports[0]
-    disk.broken = False
-    sync(3)
-    assert len(stage.reports) == 1 and len(disk.open_files) == 1
-    disk.broken = True
+def test_a_disk_with_room_again_at_the_close(tmp_path: Path, disk: Disk) -> None:
+    disk.plain = True
+    stage = Stage(tmp_path)
+    disk.room = 0
+    stage.put(entry(1))
+    disk.room = 1 << 30
     stage.writer.close()
-    assert len(stage.reports) == 2 and disk.open_files == set()
+    assert stage.written() == [entry(1)]
+
+
+# ---- what cannot be encoded
 
 
 @pytest.mark.parametrize(
@@ -376,8 +407,7 @@ def test_a_failed_sync_is_reported_once(stage: Stage, disk: Disk) -> None:
 )
 def test_an_entry_that_cannot_be_encoded_is_reduced(stage: Stage, bad: dict[str, Any]) -> None:
     whole = msgspec.structs.replace(entry(1), **bad)
-    stage.append(whole, entry(2))
-    stage.loop.turn()
+    stage.put(whole, entry(2))
     written, other = stage.written()
     assert isinstance(written, Entry) and other == entry(2)
     assert (written.id, written.end, written.at, written.duration_s) == (
@@ -394,36 +424,3 @@ def test_an_entry_that_cannot_be_encoded_is_reduced(stage: Stage, bad: dict[str,
 def test_an_opened_that_cannot_be_encoded_is_reduced(stage: Stage) -> None:
     stage.append(msgspec.structs.replace(opened(1), model="m" * MOST_RECORD_BYTES))
     assert stage.written() == [msgspec.structs.replace(opened(1), model="m" * 200)]
-
-
-def test_a_disk_with_room_again_at_the_close(stage: Stage, disk: Disk) -> None:
-    disk.room = 0
-    stage.append(entry(1))
-    stage.loop.turn()
-    disk.room = 1 << 30
-    stage.writer.close()
-    assert stage.written() == [entry(1)]
-
-
-@pytest.mark.parametrize("fault", ["files", "room", "some room"])
-def test_a_rotation_that_fails(tmp_path: Path, disk: Disk, fault: str) -> None:
-    """The old segment stays the journal's own, and no other descriptor is ever touched."""
-    stage = Stage(tmp_path, segment_bytes=len(MAGIC) + len(frame(entry(1))) + 10)
-    stage.append(entry(1))
-    stage.loop.turn()
-    disk.no_more_files = fault == "files"
-    disk.room = {"files": 1 << 30, "room": 0, "some room": 5}[fault]
-    stage.append(entry(2))
-    stage.loop.turn()
-    with pytest.raises(JournalError):
-        stage.append(opened(3))
-    assert stage.written() == [entry(1)] and stage.segments() == ["1.segment"]
-    assert len(disk.open_files) == 1
-    disk.no_more_files, disk.room = False, 1 << 30
-    stage.append(entry(4))
-    stage.loop.turn()
-    stage.loop.work()
-    assert stage.written() == [entry(1), entry(2), entry(4)]
-    assert "2.segment" in stage.segments()
-    stage.writer.close()
-    assert disk.open_files == set()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headrace.journal import writer as module
+from headrace.journal import segment as module
 from headrace.model.entry import Opened
 from tests.stand.fixtures import stand as stand  # noqa: PLC0414  it is a fixture here too
 from tests.stand.gateway import GatewayThread
@@ -47,7 +47,7 @@ def test_a_full_disk_stops_the_first_request_and_loses_no_entry(
     assert stand.entry(model).id == reply.id
     assert not [record for record in stand.records() if isinstance(record, Opened) and record.model == model]
     until(lambda: len(reports) == 2, "the reports")
-    assert "no space left" in reports[0] and reports[1] == "the journal is written again"
+    assert "no space left" in reports[0] and reports[1] == "the journal has room again"
 
 
 def test_an_absurd_count_costs_the_usage_and_not_the_entry(stand: Stand, reports: list[str]) -> None:

@@ -154,7 +154,7 @@ class Stand:
 
     def records(self) -> list[Record]:
         """The journal so far."""
-        size = sum(path.stat().st_size for path in self.state.glob("journal/*/*.segment"))
+        size = sum(path.stat().st_size for path in self.state.glob("journal/*/*/*/*.segment"))
         if size != self._read_at:
             self._records = list(read_all(self.state))
             self._read_at = size

@@ -1,30 +1,58 @@
 """Appends records to a worker's journal: `opened` at once, entries once a loop turn; a thread syncs them to the disk.
 
-    <directory>/journal/<incarnation>/<n>.segment
+    PLENTY ──no more room can be taken──▶ RESERVE ──it is used up──▶ NONE
+      ▲  ▲                                   │                        │
+      │  └──────────── room again ───────────┘                        │
+      └─────────────── room again, what waited is written ────────────┘
 
-The incarnation is the worker's own and new at each start, so two processes never write to one file. While it cannot be
-written (a full disk), `opened` is refused, so that nothing that costs money is begun; entries are kept in memory, and
-written in order once that works again.
+Room is always taken beyond the end of what is written. While more of it can be taken, an exchange may begin. Once it
+cannot, `opened` is refused, so that nothing that costs money is begun, and what was taken is for those that run. When
+that is used up too, entries wait in memory, in order, and after RETRY_S without room the running exchanges are stopped.
 """
 
 import asyncio
-import errno
-import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import dataclass
+from enum import Enum
 
 import msgspec
 
-from headrace.journal.record import MAGIC, frame, reduced
-from headrace.model.entry import Opened, Record
+from headrace.journal.place import SUFFIX, Incarnation
+from headrace.journal.record import HEAD_BYTES, frame, reduced, seed_of
+from headrace.journal.reserve import is_unsupported
+from headrace.journal.segment import Segment
+from headrace.journal.syncer import Syncer
+from headrace.model.entry import Checkpoint, Opened, Record
 
-SEGMENT_BYTES = 64 * 1024 * 1024
-KEPT_BYTES = 16 * 1024 * 1024
-"""Of records that wait in memory for a journal that cannot be written: some 20,000 entries."""
+MIB = 1024 * 1024
 RETRY_S = 1.0
 _PIECE_BYTES = 256 * 1024
 """Written at once: after a fault much may wait, and a try that fails again is to cost little."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What a journal takes, in bytes."""
+
+    segment: int = 64 * MIB
+    reserve: int = 16 * MIB
+    """Room that is there beyond the end while exchanges may begin."""
+    step: int = 4 * MIB
+    """Room that is taken on top of it at once, so that one call in thousands takes it."""
+    kept: int = 16 * MIB
+    """Of records that wait in memory for a journal that cannot be written: some 10,000 entries."""
+
+
+class Room(Enum):
+    """How much there is for what is still to be written."""
+
+    PLENTY = "plenty"
+    """The reserve is whole: exchanges may begin."""
+    RESERVE = "reserve"
+    """No more can be taken: what is left is for exchanges that run."""
+    NONE = "none"
+    """Nothing can be written; entries wait in memory."""
 
 
 class JournalError(Exception):
@@ -36,51 +64,63 @@ def _to_stderr(line: str) -> None:
 
 
 class Writer:
-    """One worker's journal. `close` writes and syncs what is left; `report` says a line to the operator."""
+    """One worker's journal. `close` writes and syncs what is left; `report` says a line to the operator.
+
+    `on_full` is called, once each time, when running exchanges must be stopped: they could not be recorded.
+    """
 
     def __init__(
         self,
-        directory: Path,
-        incarnation: str,
+        place: Incarnation,
         loop: asyncio.AbstractEventLoop,
         sync_s: float = 0.2,
-        segment_bytes: int = SEGMENT_BYTES,
-        kept_bytes: int = KEPT_BYTES,
+        sizes: Sizes = Sizes(),
         report: Callable[[str], None] = _to_stderr,
+        on_full: Callable[[], None] = lambda: None,
     ) -> None:
-        self._folder = directory / "journal" / incarnation
+        """Make the incarnation, which must be new. OSError where that cannot be."""
+        self._place = place
+        self._seed = seed_of(place.name)
         self._loop = loop
-        self._sync_s = sync_s
-        self._segment_bytes = segment_bytes
-        self._kept_bytes = kept_bytes
+        self._sizes = sizes
         self._report = report
+        self._on_full = on_full
         self._pending: list[bytes] = []
         self._pending_bytes = 0
         self._due = False
-        self._number = 0
-        self._size = 0
-        self._torn = False
-        self._failed: OSError | None = None
+        self._room = Room.PLENTY
+        self._why = ""
+        self._stopped = False
         self._lost = 0
+        self._reserves = True
+        self._rotate_at = sizes.segment
+        self._rotation_failed = False
         self._retrying: asyncio.TimerHandle | None = None
-        self._syncing: asyncio.TimerHandle | None = None
-        self._unsynced = False
-        self._sync_failed = False
-        self._folder.mkdir(parents=True, exist_ok=True)
-        self._file = self._open()
+        self._closed = False
+        self._segment = self._begin()
+        slot = place.path.parent
+        self._syncer = Syncer(loop, sync_s, (place.path, slot, *slot.parents[:3]), report)
+        self._keep_reserve()
 
     def append(self, record: Record) -> None:
-        """Take one record. An `Opened` is in the file, behind all taken before, when this returns; JournalError where
-        it is not, and then it is not taken. An entry is written before the loop turn is over, or as soon as that can
-        be done."""
-        if self._file < 0:
+        """Take one record.
+
+        An `Opened` is in the file, behind all taken before, when this returns; JournalError where it is not, and then
+        it is not taken. An entry is written before the loop turn is over, or as soon as that can be done. A checkpoint
+        is dropped where entries may need its room.
+        """
+        if self._closed:
             raise JournalError("the journal is closed")
-        data = self._frame(record)
         if isinstance(record, Opened):
-            self._append_now(data)
+            if self._room is not Room.PLENTY:
+                raise JournalError(f"the journal has no room: {self._why}")
+            self._append_now(self._frame(record))
             return
-        if self._failed is not None and self._pending_bytes + len(data) > self._kept_bytes:
-            self._lose()
+        if isinstance(record, Checkpoint) and self._is_short():
+            return
+        data = self._frame(record)
+        if self._room is Room.NONE:
+            self._keep(data)
             return
         self._pending.append(data)
         self._pending_bytes += len(data)
@@ -89,66 +129,66 @@ class Writer:
             self._loop.call_soon(self._turn)
 
     def close(self) -> None:
-        """Write, sync and close. What cannot be written now is lost, and reported."""
+        """Write, sync and close, and give back the room that was not used. What cannot be written now is lost, and
+        reported."""
+        if self._closed:
+            return
         self._flush()
-        for timer in (self._syncing, self._retrying):
-            if timer is not None:
-                timer.cancel()
-        self._syncing = self._retrying = None
+        self._closed = True
+        if self._retrying is not None:
+            self._retrying.cancel()
+            self._retrying = None
         lost = self._lost + len(self._pending)
         if lost:
             self._report(f"the journal is closed; {lost} entries could not be written and are lost")
         self._pending.clear()
         self._pending_bytes = self._lost = 0
-        file, self._file = self._file, -1
-        try:
-            try:
-                os.fdatasync(file)
-            finally:
-                os.close(file)
-        except OSError as error:
-            self._synced(error)
+        self._syncer.close(self._segment)
 
     def _frame(self, record: Record) -> bytes:
         """As it is written; reduced where it cannot be, such as for an absurd number from an upstream."""
         try:
-            return frame(record)
+            return frame(record, self._seed)
         except (OverflowError, TypeError, ValueError, msgspec.MsgspecError) as error:  # what encoders dislike
             self._report(f"the journal keeps a reduced record of {record.id}: {type(error).__name__}: {error}")
-            return frame(reduced(record))
+            return frame(reduced(record), self._seed)
 
     # ---- writing
 
-    def _open(self) -> int:
-        number = self._number + 1
-        path = self._folder / f"{number}.segment"
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    def _begin(self) -> Segment:
+        """The first segment. The folder is renamed into its place with it: one that is seen is never without."""
+        path = self._place.path
+        new = path.with_name(f".{path.name}")
+        new.mkdir(0o700, parents=True)
         try:
-            if os.write(file, MAGIC) < len(MAGIC):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            segment = Segment(new, 1, self._seed)
         except OSError:
-            os.close(file)
-            path.unlink(missing_ok=True)
+            new.rmdir()
             raise
-        self._number, self._size = number, len(MAGIC)
-        return file
+        try:
+            new.rename(path)
+        except OSError:
+            segment.close()
+            (new / f"{segment.number}{SUFFIX}").unlink()
+            new.rmdir()
+            raise
+        return segment
 
     def _append_now(self, data: bytes) -> None:
         self._pending.append(data)
         self._pending_bytes += len(data)
         self._flush()
         if self._pending:
-            self._pending.pop()
-            self._pending_bytes -= len(data)
-            raise JournalError(f"the journal cannot be written: {_why(self._failed)}")
+            left = self._pending.pop()
+            self._pending_bytes -= len(left)
+            if len(left) < len(data):
+                self._segment.cut(self._segment.size - (len(data) - len(left)))
+            raise JournalError(f"the journal cannot be written: {self._why}")
 
     def _turn(self) -> None:
         self._due = False
-        self._flush()
-
-    def _retry(self) -> None:
-        self._retrying = None
-        self._flush()
+        if self._room is not Room.NONE:  # then the timer tries
+            self._flush()
 
     def _flush(self) -> None:
         """Write what is pending, in order, as far as that can be done."""
@@ -157,19 +197,21 @@ class Writer:
         while self._pending:
             count = self._piece()
             data = b"".join(self._pending[:count])
+            segment = self._segment
+            if segment.size + len(data) > self._rotate_at and segment.size > HEAD_BYTES:
+                segment = self._rotate(len(data))
+            start = segment.size
             try:
-                self._write(data)
+                segment.write(data)
             except OSError as error:
-                self._fail(error)
+                self._forget(segment.size - start)
+                self._cannot_write(error)
                 break
             del self._pending[:count]
             self._pending_bytes -= len(data)
-            self._unsynced = True
-        else:
-            if self._failed is not None:
-                self._recover()
-        if self._unsynced and self._syncing is None:
-            self._syncing = self._loop.call_later(self._sync_s, self._sync)
+        self._syncer.due(self._segment)
+        if self._segment.left < self._sizes.reserve and self._room is Room.PLENTY:
+            self._keep_reserve()
 
     def _piece(self) -> int:
         """How many records are written next."""
@@ -182,88 +224,111 @@ class Writer:
                 return max(count, 1)
         return len(self._pending)
 
-    def _write(self, data: bytes) -> None:
-        if self._torn or (self._size + len(data) > self._segment_bytes and self._size > len(MAGIC)):
-            # The new one first: where it cannot be made, the old one stays.
-            full, self._file = self._file, self._open()
-            self._torn = False
-            self._loop.run_in_executor(None, self._sync_and_close, full)
-        start = self._size
+    def _forget(self, written: int) -> None:
+        """So many bytes of what is pending are in the file. What is left of a half one goes on there: nothing that a
+        reader may have seen is taken back."""
+        self._pending_bytes -= written
+        while written and written >= len(self._pending[0]):
+            written -= len(self._pending.pop(0))
+        if written:
+            self._pending[0] = self._pending[0][written:]
+
+    def _rotate(self, size: int) -> Segment:
+        """Begin the next segment, with a reserve of its own. Where that cannot be, this one goes on, and it is tried
+        again later. The one to write to."""
+        full = self._segment
+        if self._room is not Room.PLENTY:
+            return full
+        room = self._sizes.reserve + self._sizes.step if self._reserves else 0
         try:
-            while data:
-                written = os.write(self._file, data)
-                self._size += written
-                data = data[written:]
-        except OSError:
-            if self._size > start:
-                self._take_back(start)
-            raise
+            self._segment = Segment(self._place.path, full.number + 1, self._seed, room)
+        except OSError as error:
+            self._rotate_at = full.size + size + self._sizes.step
+            if not self._rotation_failed:
+                self._rotation_failed = True
+                self._report(f"the journal cannot begin a new segment: {_reason(error)}; the last one goes on")
+            return full
+        self._rotate_at = self._sizes.segment
+        self._rotation_failed = False
+        self._syncer.retire(full, self._place.path)
+        return self._segment
 
-    def _take_back(self, size: int) -> None:
-        """A half record would hide all that is written behind it; where it must stay, nothing is."""
+    # ---- room
+
+    def _keep_reserve(self) -> None:
+        """Have the reserve whole; where that cannot be, nothing may begin."""
         try:
-            os.ftruncate(self._file, size)
-        except OSError:
-            self._torn = True
-        else:
-            self._size = size
+            self._take_room()
+        except OSError as error:
+            self._room = Room.RESERVE
+            self._why = _reason(error)
+            left = self._segment.left / MIB
+            self._report(f"the journal is short of room: {self._why}; {left:.1f} MiB left; new requests are refused")
+            self._retry_later()
 
-    # ---- faults
+    def _take_room(self) -> None:
+        if not self._reserves:
+            return
+        try:
+            self._segment.reserve(self._sizes.reserve, self._sizes.step)
+        except OSError as error:
+            if not is_unsupported(error):
+                raise
+            self._reserves = False
+            self._report("the journal's file system takes no room beforehand: on a full disk entries wait in memory")
 
-    def _fail(self, error: OSError) -> None:
-        if self._failed is None:
-            self._report(f"the journal cannot be written: {_why(error)}; new requests are refused, entries are kept")
-        self._failed = error
+    def _is_short(self) -> bool:
+        """Whether what room there is must be kept for entries."""
+        if self._room is Room.RESERVE:
+            return self._segment.left < self._sizes.reserve // 2
+        return self._room is Room.NONE
+
+    def _cannot_write(self, error: OSError) -> None:
+        self._why = _reason(error)
+        if self._room is not Room.NONE:
+            self._room = Room.NONE
+            self._stopped = False
+            if self._retrying is not None:  # a whole RETRY_S before anything is stopped
+                self._retrying.cancel()
+                self._retrying = None
+            self._report(f"the journal cannot be written: {self._why}; entries wait, new requests are refused")
+        self._retry_later()
+
+    def _keep(self, data: bytes) -> None:
+        """Room in memory is bounded too. Said once; the number follows when it is known."""
+        if self._pending_bytes + len(data) <= self._sizes.kept:
+            self._pending.append(data)
+            self._pending_bytes += len(data)
+            return
+        if not self._lost:
+            self._report(f"the journal cannot be written: {self._why}; no more entries can be kept")
+        self._lost += 1
+
+    def _retry_later(self) -> None:
         if self._retrying is None:
             self._retrying = self._loop.call_later(RETRY_S, self._retry)
 
-    def _recover(self) -> None:
+    def _retry(self) -> None:
+        self._retrying = None
+        self._flush()
+        if self._pending and self._room is Room.NONE:
+            if not self._stopped:
+                self._stopped = True
+                self._report("the journal still cannot be written; running exchanges are stopped")
+                self._on_full()
+            return
+        try:
+            self._take_room()
+        except OSError as error:
+            self._why = _reason(error)
+            self._room = Room.RESERVE
+            self._retry_later()
+            return
         lost = f"; {self._lost} entries are lost" if self._lost else ""
-        self._report(f"the journal is written again{lost}")
-        self._failed = None
+        self._report(f"the journal has room again{lost}")
+        self._room = Room.PLENTY
         self._lost = 0
 
-    def _lose(self) -> None:
-        """Room in memory is bounded. Said once; the number follows when it is known."""
-        if not self._lost:
-            self._report(f"the journal cannot be written: {_why(self._failed)}; no more entries can be kept")
-        self._lost += 1
 
-    # ---- syncing
-
-    def _sync(self) -> None:
-        self._syncing = None
-        if not self._unsynced:
-            return
-        try:
-            # The descriptor is duplicated: a segment may be closed while the thread works on it.
-            file = os.dup(self._file)
-        except OSError as error:
-            self._synced(error)
-            self._syncing = self._loop.call_later(self._sync_s, self._sync)
-            return
-        self._unsynced = False
-        self._loop.run_in_executor(None, self._sync_and_close, file)
-
-    def _sync_and_close(self, file: int) -> None:
-        """In a thread."""
-        failed: OSError | None = None
-        try:
-            try:
-                os.fdatasync(file)
-            finally:
-                os.close(file)
-        except OSError as error:
-            failed = error
-        if failed is not None or self._sync_failed:
-            self._loop.call_soon_threadsafe(self._synced, failed)
-
-    def _synced(self, error: OSError | None) -> None:
-        """Faults in a row are reported once."""
-        if error is not None and not self._sync_failed:
-            self._report(f"the journal cannot be synced to the disk: {_why(error)}; a power cut may lose its end")
-        self._sync_failed = error is not None
-
-
-def _why(error: OSError | None) -> str:
-    return str(error.strerror or error) if error is not None else "an earlier fault"
+def _reason(error: OSError) -> str:
+    return str(error.strerror or error)
