@@ -1,0 +1,1 @@
+"""One file for each version of the tables, in the order of their numbers."""
