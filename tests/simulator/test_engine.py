@@ -1,8 +1,9 @@
 import asyncio
 import json
+import socket
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import openai
 import pytest
@@ -163,12 +164,18 @@ async def test_connections_can_be_refused_at_accept() -> None:
         assert (sim.connections_made, len(sim.requests)) == (3, 1)
 
 
-async def test_tls() -> None:
+def contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """A server's, and that of a client who trusts it."""
     authority = trustme.CA()
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(server)
     client = ssl.create_default_context()
     authority.configure_trust(client)
+    return server, client
+
+
+async def test_tls() -> None:
+    server, client = contexts()
     async with Simulator(tls=server) as sim:
         assert sim.url == f"https://127.0.0.1:{sim.port}/v1"
         whole = await ask(sim, {"text": ["A", "北"]}, tls=client)
@@ -204,3 +211,20 @@ async def test_stopping_twice_and_before_starting_is_fine() -> None:
     await sim.start()
     await sim.stop()
     await sim.stop()
+
+
+async def test_stopping_waits_for_no_handshake_and_answers_nobody_after_it() -> None:
+    server, client = contexts()
+    sim = Simulator(tls=server)
+    await sim.start()
+    sock = socket.create_connection((sim.host, sim.port))
+    await asyncio.sleep(0.05)  # it is accepted, and no protocol knows of it yet
+    await asyncio.wait_for(sim.stop(), 5)
+    reader, writer = await asyncio.open_connection(sock=sock, ssl=client, server_hostname=sim.host)
+    writer.write(request_bytes({"text": "A"}))
+    with suppress(ConnectionResetError):
+        assert await asyncio.wait_for(reader.read(), 5) == b""
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
+    assert sim.requests == []

@@ -47,24 +47,30 @@ class Simulator:
         self._connections: set[Connection] = set()
         self._opened = 0
         self._server: asyncio.Server | None = None
+        self._stopped = False
 
     async def start(self) -> None:
         """Listens; raises OSError if it cannot."""
         loop = asyncio.get_running_loop()
+        self._stopped = False
         self._server = await loop.create_server(
             lambda: Connection(self), self.host, self.port, ssl=self._tls, backlog=1024
         )
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
-        """Closes the listener and every connection at once."""
+        """Closes the listener and every connection at once; one that is only being made, once it is.
+
+        `Server.wait_closed` is no part of it: from Python 3.12 on it waits for those too, and so for their clients.
+        """
         if self._server is None:
             return
         server, self._server = self._server, None
+        self._stopped = True
         server.close()
         for connection in tuple(self._connections):
             connection.stop()
-        await server.wait_closed()
+        await asyncio.sleep(0)  # in this turn the transports let go of their sockets
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -120,6 +126,8 @@ class Simulator:
 
     def connected(self, connection: Connection) -> int | None:
         self._opened += 1
+        if self._stopped:
+            return None
         if self.refuse_connections > 0:
             self.refuse_connections -= 1
             return None
