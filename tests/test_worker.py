@@ -5,8 +5,9 @@ import gc
 import inspect
 import socket
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -193,16 +194,25 @@ REPLY = b'{"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop
 EVENT = b'data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
 
 
-async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """An upstream: a whole reply, or a stream where one is asked for."""
-    with suppress(asyncio.IncompleteReadError):
-        while head := await reader.readuntil(b"\r\n\r\n"):
-            length = next(int(line[15:]) for line in head.split(b"\r\n") if line.startswith(b"content-length:"))
-            streams = b"stream" in await reader.readexactly(length)
-            kind, body = (b"text/event-stream", EVENT) if streams else (b"application/json", REPLY)
-            writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: %b\r\n" % kind)
-            writer.write(b"content-length: %d\r\n\r\n%b" % (len(body), body))
-    writer.close()
+class Answering(asyncio.Protocol):
+    """An upstream that runs no task: a whole reply, or a stream where one is asked for."""
+
+    def __init__(self) -> None:
+        self._unread = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's are not subclasses
+
+    def data_received(self, data: bytes) -> None:
+        self._unread += data
+        head, _, body = self._unread.partition(b"\r\n\r\n")
+        lengths = [int(line[15:]) for line in head.split(b"\r\n") if line.startswith(b"content-length:")]
+        if not lengths or len(body) < lengths[0]:
+            return
+        self._unread = b""
+        kind, reply = (b"text/event-stream", EVENT) if b"stream" in body else (b"application/json", REPLY)
+        self._transport.write(b"HTTP/1.1 200 OK\r\ncontent-type: %b\r\n" % kind)
+        self._transport.write(b"content-length: %d\r\n\r\n%b" % (len(reply), reply))
 
 
 @pytest.mark.parametrize(
@@ -218,7 +228,7 @@ def test_a_finished_exchange_leaves_no_cycle(tmp_path: Path, body: bytes, end: b
     )
 
     async def main() -> None:
-        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        server = await asyncio.get_running_loop().create_server(Answering, "127.0.0.1", 0)
         more = ONE_CHANNEL.replace("PORT", str(server.sockets[0].getsockname()[1]))
         async with running(tmp_path, more=more) as worker:
             address = worker.addresses[0]
