@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import socket
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -16,6 +17,9 @@ from tests.listener.stand import Client, serving, until
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 HEAD = GET.replace(b"GET", b"HEAD")
 GET_1_0 = GET.replace(b"1.1", b"1.0")
+
+UNTOLD = (3, 12) <= sys.version_info < (3, 12, 9) or (3, 13) <= sys.version_info < (3, 13, 2)
+"""The Pythons whose asyncio forgets the high-water mark in `writelines`. The gateway itself runs on uvloop."""
 
 Deed = Callable[[Sink], None]
 
@@ -279,6 +283,8 @@ async def read_all(client: Client) -> bytes:
 
 
 async def test_back_pressure_is_told_and_kept_for_the_next_response() -> None:
+    if isinstance(asyncio.get_running_loop(), asyncio.SelectorEventLoop) and UNTOLD:
+        pytest.xfail("writelines of asyncio's own transport tells of no back-pressure (python/cpython#127655)")
     watcher = Watcher()
     data = b"x" * 8_000_000
 
