@@ -16,7 +16,7 @@ from tests.stand.wire import BRISK
 pytestmark = pytest.mark.sdk
 
 Fields = Mapping[str, object]
-GAP_S = 0.15
+GAP_S = 0.3
 TEXT = "A北C"
 GOOD: Fields = {"text": ["A", "北", "C"], "usage": {"prompt": 1, "completion": 3}}
 EVENTS = 11
