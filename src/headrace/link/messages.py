@@ -5,8 +5,8 @@
     worker ──Hello, Gauges, OpenStreams──▶ control    over the Unix socket `link.sock` of the state directory
     worker ◀──Catalogue, Stop── control
 
-A message is MessagePack with a tag; `frame` has the bytes around it. Both ends are of one version: the supervisor starts
-them.
+A message is MessagePack with a tag; `frame` has the bytes around it. Both ends are of one version: the supervisor
+starts them.
 """
 
 import msgspec
