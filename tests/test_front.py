@@ -1,6 +1,7 @@
 """The line's entrance: pages, model lists, and who gets as far as an exchange."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -92,6 +93,23 @@ def test_a_request_without_a_valid_key_is_only_counted(stand: Stand) -> None:
     assert reply.status == 401
     assert front.counts["invalid_api_key"] == before + 1
     assert len([one for one in stand.records() if isinstance(one, Entry)]) == entries
+
+
+ELSEWHERE = """
+server: {listen: "127.0.0.1:0", drain_notice: 0s, trusted_proxies: 127.0.0.0/8}
+state: {directory: $STATE}
+keys: [{name: far, secret: sk-hr-far-0123456789abcdef, ips: 192.0.2.0/24}]
+"""
+
+
+def test_a_key_works_from_its_own_networks_only(tmp_path: Path) -> None:
+    with Stand(tmp_path, ELSEWHERE) as behind:
+
+        def status(*told: str) -> int:
+            headers = {"x-forwarded-for": ", ".join(told)} if told else {}
+            return behind.ask(method="GET", path="/v1/models", key="sk-hr-far-0123456789abcdef", headers=headers).status
+
+        assert [status(), status("192.0.2.7"), status("192.0.2.7", "198.51.100.1")] == [403, 200, 403]
 
 
 # ---- exchanges

@@ -1,9 +1,12 @@
 """What is allowed, but hardly meant."""
 
+from pathlib import Path
+
 import pytest
 
 from headrace.config.draft import load
 from tests.config.conftest import Write
+from tests.config.options.whole import load_whole
 
 GOOD = """\
 channels:
@@ -61,3 +64,46 @@ def test_secrets_in_a_file_for_all_eyes_are_named(write: Write) -> None:
         f"7: keys[0].secret: {advice}",
     ]
     assert warnings(write, text, 0o600) == []
+
+
+def test_what_has_no_effect_yet_is_said_for_every_kind_of_it(tmp_path: Path) -> None:
+    said = [warning.partition(".yaml:")[2] for warning in load_whole(tmp_path).warnings]
+    places = [one.split(": ")[1] for one in said if "has no effect in this version" in one]
+    assert places == [
+        "server.admin",
+        "server.max_upload",
+        "state.shared_outage",
+        "limits",
+        "channels.first.credentials[0].limits",
+        "channels.first.bind_ttl",
+        "models.big.websocket_bridge",
+        "models.big.price",
+        "keys[0].limits",
+        "keys[0].budget",
+        "keys[0].multiplier",
+        "keys[0].labels",
+        "owners[0].limits",
+        "owners[0].budget",
+        "owners[0].multiplier",
+    ]
+
+
+def test_several_workers_count_limits_apart(write: Write) -> None:
+    (said,) = warnings(write, GOOD + "server: {workers: 3}\n")
+    assert said.startswith("8: server.workers: limits are counted in each worker by itself")
+    assert "3 workers would allow 3 times as much" in said
+    assert warnings(write, GOOD + "server: {workers: 1}\n") == []
+
+
+def test_an_owner_that_is_not_declared(write: Write) -> None:
+    owned = GOOD.replace("name: k,", "name: k, owner: teem,")
+    assert warnings(write, owned) == []
+    (said,) = warnings(write, owned + "owners: [{name: team}]\n")
+    assert said == "7: keys[0].owner: names no owner of this file: it has no limits or budget from here"
+
+
+def test_the_databases_password_is_named_too(write: Write) -> None:
+    text = GOOD + "state: {database: postgresql://u:p@db/x}\n"
+    assert warnings(write, text) == []
+    assert [one.partition(" stands")[0] for one in warnings(write, text, 0o644)] == ["8: state.database:"]
+    assert warnings(write, text.replace("u:p@", ""), 0o644) == []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.config.draft import Draft, load, obtain_secret
+from headrace.config.draft import Draft, load, load_state, obtain_secret
 from headrace.config.errors import ConfigError
 from headrace.config.source import MAX_BYTES
 from headrace.model.channel import Auth, AuthForm, BaseUrl, Credential, Route, UsagePolicy
@@ -373,3 +373,41 @@ def test_a_named_secret_is_used_and_nothing_is_made(write: Write, tmp_path: Path
     draft = loaded(write, "state: {secret: env:HEX}\n")
     assert obtain_secret(draft) == bytes.fromhex("ab" * 32)
     assert not (tmp_path / "headrace-data").exists()
+
+
+# ------------------------------------------------------------------------------------------------- the state alone
+
+
+def test_the_state_needs_nothing_of_the_rest(write: Write, tmp_path: Path) -> None:
+    text = """\
+state: {directory: data, secret: env:UNSET, checkpoint: 3s}
+channels: {a: {credentials: [{name: m, secret: env:UNSET}]}}
+server: {listen: nowhere, tls: {key: gone.pem}}
+keys: 5
+"""
+    state = load_state(write(text), {})
+    assert state == StateSettings(str(tmp_path / "data"), checkpoint=3.0)
+
+
+def test_the_databases_address_is_needed(write: Write) -> None:
+    path = write("state: {database: env:DATABASE}\n")
+    assert load_state(path, {"DATABASE": "postgresql://db/x"}).database == "postgresql://db/x"
+    with pytest.raises(ConfigError, match=r":1: state\.database: the environment variable DATABASE is not set"):
+        load_state(path, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("state: {directry: x}", ":1: state.directry: unknown option (did you mean directory?)"),
+        ("state: 5", ":1: state: must be a mapping"),
+        ("stream: {}\nstate: [", "not valid YAML"),
+    ],
+)
+def test_a_bad_state_is_said(write: Write, text: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        load_state(write(text), {})
+
+
+def test_without_a_section_the_state_is_the_usual(write: Write, tmp_path: Path) -> None:
+    assert load_state(write(SHORT), {}) == load(write(SHORT), ENVIRON).settings.state

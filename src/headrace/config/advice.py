@@ -2,10 +2,12 @@
 
 from collections.abc import Collection, Iterator
 from fnmatch import fnmatchcase
+from itertools import chain
 
 from headrace.config.errors import Fault
 from headrace.config.idle import Idle, idle_options
-from headrace.config.options.group import Options
+from headrace.config.options.file import FileOptions
+from headrace.config.options.group import Options, no_effect
 from headrace.config.secret import is_reference
 from headrace.config.sections import Sections
 from headrace.config.source import Location, fault, value_at
@@ -108,12 +110,18 @@ def _literal_secrets(sections: Sections) -> Iterator[Location]:
 def _without_effect(sections: Sections) -> Iterator[_Finding]:
     """Each option that is set and does nothing, once, with the number of its other places."""
     found: dict[str, list[Idle]] = {}
-    for group, location in _groups(sections):
-        for one in idle_options(group, location):
-            found.setdefault(one.option, []).append(one)
+    for one in chain(_idle_waits(sections), *(idle_options(group, place) for group, place in _groups(sections))):
+        found.setdefault(one.option, []).append(one)
     for places in found.values():
         more = f"; likewise in {len(places) - 1} more places" if len(places) > 1 else ""
         yield places[0].location, f"{places[0].message}{more}"
+
+
+def _idle_waits(sections: Sections) -> Iterator[Idle]:
+    """The section `limits` does nothing as a whole, and is marked so among the sections."""
+    mark = no_effect(FileOptions.model_fields["limits"])
+    if mark and sections.limits and sections.limits.model_fields_set:
+        yield Idle("limits", ("limits",), mark.text)
 
 
 def _groups(sections: Sections) -> Iterator[tuple[Options, tuple[str | int, ...]]]:
@@ -121,7 +129,6 @@ def _groups(sections: Sections) -> Iterator[tuple[Options, tuple[str | int, ...]
     groups: list[tuple[Options | None, tuple[str | int, ...]]] = [
         (sections.server, ("server",)),
         (sections.state, ("state",)),
-        (sections.limits, ("limits",)),
         *((one, ("channels", name)) for name, one in sections.channels.items()),
         *((one, ("models", name)) for name, one in sections.models.items()),
         *((one, ("keys", index)) for index, one in enumerate(sections.keys)),

@@ -1,0 +1,278 @@
+"""Objects of the database beside the file's: who wins, what is left out, and that one breaks nothing else."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from headrace.config.draft import Loaded, load
+from headrace.config.objects import Merged, merge
+from headrace.config.options.group import written
+from headrace.config.options.objects import (
+    ChannelOptions,
+    CredentialOptions,
+    ModelOptions,
+    OwnerOptions,
+    RouteOptions,
+    StoredKeyOptions,
+)
+from headrace.config.options.spending import PriceOptions
+from headrace.model.catalogue import CatalogueParts
+from headrace.model.channel import Credential
+from headrace.model.key import digest_key, key_digest
+from headrace.model.limits import Budget, Limits
+from headrace.model.price import Price, Rates
+from tests.config.conftest import Write
+from tests.config.options.whole import load_whole
+
+SECRET = bytes(range(32))
+DIGEST = "ab" * 32
+FILE = """\
+stream: {stall: 60s}
+limits: {wait: 3s}
+channels:
+  file: {base_url: https://a.example, protocols: [chat], credentials: [{name: m, secret: from-the-file}]}
+models:
+  from-file: {routes: [{channel: file}]}
+keys:
+  - {name: dev, secret: sk-hr-dev-00000000000000}
+owners:
+  - {name: team}
+"""
+CHANNEL = {"base_url": "https://b.example", "protocols": ["chat"], "credentials": [{"name": "m", "secret": "in-clear"}]}
+
+
+@dataclass(frozen=True)
+class Stored:
+    """As the database has it."""
+
+    kind: str
+    name: str
+    value: object = field(default_factory=dict)
+    fault: str = ""
+
+    @property
+    def document(self) -> bytes:
+        return self.value if isinstance(self.value, bytes) else json.dumps(self.value).encode()
+
+
+@pytest.fixture
+def loaded(write: Write) -> Loaded:
+    return load(write(FILE), {"HOME": "/root"}).resolve(SECRET)
+
+
+def broken(merged: Merged) -> list[str]:
+    return [str(one) for one in merged.broken]
+
+
+def names(parts: CatalogueParts) -> list[list[str]]:
+    return [[one.name for one in many] for many in (parts.channels, parts.models, parts.keys, parts.owners)]
+
+
+def test_without_objects_it_is_the_file(loaded: Loaded) -> None:
+    assert merge(loaded, []) == Merged(loaded, (), (), ())
+
+
+def test_good_objects_stand_behind_the_files(loaded: Loaded) -> None:
+    merged = merge(
+        loaded,
+        [
+            Stored("model", "m", {"routes": [{"channel": "b"}, {"channel": "file", "weight": 3}], "reply": "5m"}),
+            Stored("channel", "b", CHANNEL | {"priority": -2, "home": True}),
+            Stored("key", "k", {"digest": DIGEST, "owner": "people", "models": "m", "expires": None}),
+            Stored("key", "l", {"name": "l", "secret": "sk-hr-l-000000000000000"}),
+            Stored("owner", "people", {"name": "people"}),
+        ],
+    )
+    assert (merged.shadowed, merged.broken, merged.warnings) == ((), (), ())
+    parts = merged.loaded.catalogue
+    assert names(parts) == [["file", "b"], ["from-file", "m"], ["dev", "k", "l"], ["team", "people"]]
+    assert parts.channels[1].credentials == (Credential("m", "in-clear"),)
+    assert (parts.channels[1].priority, parts.channels[1].home) == (-2, True)
+    assert [route.weight for route in parts.models[1].routes] == [1, 3]
+    assert (parts.models[1].stream.stall, parts.models[1].stream.reply) == (60.0, 300.0), "under the file's section"
+    assert parts.keys[1].digest == bytes.fromhex(DIGEST)
+    assert parts.keys[2].digest == key_digest(digest_key(SECRET), b"sk-hr-l-000000000000000")
+    assert (parts.keys[1].limits.wait, parts.owners[1].limits.wait) == (3.0, 3.0)
+    assert merged.loaded.settings == loaded.settings
+
+
+def test_the_files_own_objects_could_come_from_a_database(tmp_path: Path) -> None:
+    """Every option of an object, in the same shape, arrives as the same value."""
+    whole = load_whole(tmp_path).resolve(SECRET)
+    stored = Stored(
+        "key",
+        "robot",
+        {
+            "digest": whole.catalogue.keys[0].digest.hex(),
+            "owner": "team",
+            "models": ["big", "gpt-*"],
+            "limits": {
+                "requests_per_minute": 60, "tokens_per_minute": 200000, "concurrent": 5,
+                "wait": "1s", "upstream_wait": "10s",
+            },
+            "budget": {"amount": 100.50, "window": "day", "exceeded": "stop", "status": 429},
+            "multiplier": 1.2,
+            "expires": "2027-01-31",
+            "labels": {"project": "night run", "stage": "test"},
+            "origins": ["https://app.example"],
+            "ips": ["192.0.2.7", "2001:db8::/32"],
+            "state": "disabled",
+            "keepalive": "6s",
+            "early_open": "5s",
+            "early_open_cold": "never",
+        },
+    )  # fmt: skip
+    empty = Loaded(whole.settings, CatalogueParts(), (), whole.ground)
+    assert merge(empty, [stored]).loaded.catalogue.keys == whole.catalogue.keys
+
+
+def test_money_is_exact_in_every_spelling(loaded: Loaded) -> None:
+    for text in ("0.1", '"0.1"', "1e-1", "0.10"):
+        document = f'{{"routes": [{{"channel": "file"}}], "price": {{"input": {text}}}}}'.encode()
+        assert merge(loaded, [Stored("model", "m", document)]).loaded.catalogue.models[1].prices == (
+            Price(Rates(input=100_000_000)),
+        )
+    amount = b'{"digest": "%s", "budget": {"amount": 123456789.123456789}}' % DIGEST.encode()
+    assert merge(loaded, [Stored("key", "k", amount)]).loaded.catalogue.keys[1].budget == Budget(123456789123456789)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("channel", "file"), ("model", "from-file"), ("key", "dev"), ("owner", "team")]
+)
+def test_the_file_wins(loaded: Loaded, kind: str, name: str) -> None:
+    merged = merge(loaded, [Stored(kind, name, {"anything": 1})])
+    assert merged.loaded == loaded
+    assert [str(one) for one in merged.shadowed] == [
+        f"{kind} {name}: the file has one of this name, and that is served"
+    ]
+    assert merged.broken == ()
+
+
+def test_names_are_of_their_kind(loaded: Loaded) -> None:
+    assert not merge(loaded, [Stored("owner", "dev")]).shadowed
+
+
+BROKEN: list[tuple[Stored, str]] = [
+    (Stored("channel", "c", CHANNEL | {"base_url": "http://b.example"}), "base_url: is http, so the credential"),
+    (Stored("channel", "c", {"protocols": "chat"}), "base_url: is required; credentials: is required"),
+    (Stored("channel", "c", CHANNEL | {"priorty": 1}), "priorty: unknown option (did you mean priority?)"),
+    (Stored("channel", "c", CHANNEL | {"headers": {"Host": "x"}}), "headers.Host: belongs to the connection"),
+    (Stored("channel", "c", CHANNEL | {"headers": {"x": "a\nb"}}), "headers.x: a header's value must be ASCII"),
+    (Stored("channel", "a b", CHANNEL), "must be 1 to 64 letters"),
+    (Stored("channel", "c", b"{"), "is not JSON"),
+    (Stored("channel", "c", b"[]"), "must be an object"),
+    (Stored("channel", "c", b"", fault="does not open"), "does not open"),
+    (Stored("channel", "c", CHANNEL | {"ca": "/gone.pem"}), "ca: file /gone.pem does not exist, or is no regular file"),
+    (Stored("channel", "c", CHANNEL | {"ca": "/dev/zero"}), "is no regular file"),
+    (
+        Stored("model", "m", {"routes": [{"channel": "filed"}]}),
+        "routes[0].channel: no such channel (did you mean file?",
+    ),
+    (Stored("model", "m", {"routes": [{"channel": "file"}], "protocols": "messages"}), "no route of the model speaks"),
+    (Stored("model", "m", {"routes": [{"channel": "file"}], "stall": "400s"}), "the time limits do not nest"),
+    (Stored("model", "m", {"routes": [{"channel": "file"}], "price": {}}), "price: names no price"),
+    (Stored("model", "m", {"routes": [{"channel": "file"}], "price": {"input": -1}}), "price.input: must be a price"),
+    (Stored("model", "m", {}), "routes: is required"),
+    (Stored("model", "a*b*", {"routes": [{"channel": "file"}]}), "at most one *"),
+    (Stored("key", "k"), "has neither digest nor secret"),
+    (Stored("key", "k", {"digest": "ab"}), "digest: must be 64 hexadecimal digits"),
+    (Stored("key", "k", {"name": "other", "digest": DIGEST}), "has another name inside"),
+    (Stored("key", "k", {"secret": "sk-hr-dev-00000000000000"}), "has the same secret as key dev"),
+    (Stored("key", "k", {"digest": DIGEST, "budget": {}}), "budget.amount: is required"),
+    (Stored("key", "k", {"digest": [DIGEST]}), "digest: must not be a list"),
+    (Stored("owner", "o", {"budget": {"amount": "much"}}), "budget.amount: must be an amount"),
+    (Stored("plugin", "p"), "is of no known kind; there are: channel, model, owner, key"),
+]
+
+
+@pytest.mark.parametrize(("one", "reason"), BROKEN, ids=[f"{n}-{case[0].kind}" for n, case in enumerate(BROKEN)])
+def test_a_broken_object_is_left_out_with_its_reason(loaded: Loaded, one: Stored, reason: str) -> None:
+    good = [Stored("channel", "z", CHANNEL), Stored("owner", "z")]
+    merged = merge(loaded, [one, *good])
+    (said,) = broken(merged)
+    assert said.startswith(f"{one.kind} {one.name}: ")
+    assert reason in said
+    assert merged.loaded == merge(loaded, good).loaded, "nothing else has changed"
+
+
+def test_what_needs_a_broken_channel_is_left_out_too(loaded: Loaded) -> None:
+    merged = merge(
+        loaded,
+        [
+            Stored("channel", "gone", {}),
+            Stored("model", "half", {"routes": [{"channel": "file"}, {"channel": "gone"}]}),
+            Stored("model", "well", {"routes": [{"channel": "file"}]}),
+        ],
+    )
+    assert [one.partition(":")[0] for one in broken(merged)] == ["channel gone", "model half"]
+    assert "no such channel" in broken(merged)[1]
+    assert names(merged.loaded.catalogue)[1] == ["from-file", "well"]
+
+
+def test_of_two_keys_with_one_secret_the_first_by_name_is_served(loaded: Loaded) -> None:
+    merged = merge(loaded, [Stored("key", "b", {"digest": DIGEST}), Stored("key", "a", {"digest": DIGEST.upper()})])
+    assert names(merged.loaded.catalogue)[2] == ["dev", "a"]
+    assert broken(merged) == ["key b: has the same secret as key a"]
+
+
+@pytest.mark.parametrize("text", ["env:HOME", "file:/etc/passwd"])
+def test_a_document_refers_to_nothing_on_this_machine(loaded: Loaded, text: str) -> None:
+    merged = merge(
+        loaded,
+        [
+            Stored("channel", "c", CHANNEL | {"credentials": [{"name": "m", "secret": text}]}),
+            Stored("channel", "d", CHANNEL | {"proxy": text}),
+            Stored("key", "k", {"secret": text}),
+        ],
+    )
+    assert names(merged.loaded.catalogue) == names(loaded.catalogue)
+    assert len(broken(merged)) == 3
+    assert all("must not be a reference" in one for one in broken(merged))
+
+
+def test_reasons_tell_no_secret(loaded: Loaded) -> None:
+    mark = "TOP SECRET"
+    channel = CHANNEL | {
+        "credentials": [{"name": mark, "secret": mark}], "proxy": mark, "headers": {"x": f"{mark}\n"}, mark: mark,
+    }  # fmt: skip
+    key = {"secret": mark, "budget": mark, "digest": mark}
+    merged = merge(loaded, [Stored("channel", "c", channel), Stored("key", "k", key)])
+    assert len(merged.broken) == 2
+    assert mark not in str(merged.broken)
+    assert mark not in repr(merged)
+
+
+def test_what_does_nothing_yet_is_said_of_objects_too(loaded: Loaded) -> None:
+    priced = {"routes": [{"channel": "file"}], "price": {"input": 1}}
+    limited = {"digest": DIGEST, "limits": {"concurrent": 1}}
+    merged = merge(loaded, [Stored("model", "m", priced), Stored("key", "k", limited)])
+    assert merged.warnings == (
+        "model m: price: has no effect in this version: no cost is counted",
+        "key k: limits: has no effect in this version: requests are not limited",
+    )
+    assert merged.loaded.catalogue.keys[1].limits == Limits(concurrent=1, wait=3.0)
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | st.integers() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+groups = (ChannelOptions, CredentialOptions, ModelOptions, RouteOptions, PriceOptions, StoredKeyOptions, OwnerOptions)
+members = st.sampled_from(sorted({name for group in groups for name in written(group)}))
+
+
+@given(
+    st.sampled_from(["channel", "model", "key", "owner"]),
+    st.text(max_size=20),
+    st.dictionaries(members, anything, max_size=6) | st.binary(max_size=50),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+def test_no_document_breaks_the_rest(loaded: Loaded, kind: str, name: str, value: object) -> None:
+    merged = merge(loaded, [Stored(kind, name, value), Stored("channel", "zz", CHANNEL)])
+    assert "zz" in names(merged.loaded.catalogue)[0]
+    assert len(merged.broken) + len(merged.shadowed) + sum(map(len, names(merged.loaded.catalogue))) == 6
