@@ -1,9 +1,10 @@
 """Objects of the database beside the file's: who wins, what is left out, and that one breaks nothing else."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -20,7 +21,7 @@ from headrace.config.options.objects import (
     StoredKeyOptions,
 )
 from headrace.config.options.spending import PriceOptions
-from headrace.model.catalogue import CatalogueParts
+from headrace.model.catalogue import CatalogueParts, StoredObject
 from headrace.model.channel import Credential
 from headrace.model.key import digest_key, key_digest
 from headrace.model.limits import Budget, Limits
@@ -150,6 +151,15 @@ def test_the_file_wins(loaded: Loaded, kind: str, name: str) -> None:
         f"{kind} {name}: the file has one of this name, and that is served"
     ]
     assert merged.broken == ()
+
+
+def test_the_models_own_value_is_one(loaded: Loaded) -> None:
+    kept = StoredObject("channel", "b", Stored("channel", "b", CHANNEL).document)
+    assert "in-clear" not in repr(kept)
+    kept = msgspec.msgpack.decode(msgspec.msgpack.encode(kept), type=StoredObject)
+    assert names(merge(loaded, [kept]).loaded.catalogue)[0] == ["file", "b"]
+    lost = replace(kept, document=b"", fault="does not open")
+    assert broken(merge(loaded, [lost])) == ["channel b: does not open"]
 
 
 def test_names_are_of_their_kind(loaded: Loaded) -> None:

@@ -40,8 +40,8 @@ class ObjectKind(Enum):
     KEY = "key"
 
 
-class StoredObject(Protocol):
-    """One object as the database has it, its secrets in the clear."""
+class Stored(Protocol):
+    """What is asked of an object of the database; see `model.catalogue.StoredObject`."""
 
     @property
     def kind(self) -> str:
@@ -53,12 +53,11 @@ class StoredObject(Protocol):
 
     @property
     def document(self) -> bytes:
-        """JSON of the shape that the object has in the file; but a key may have its `digest` (64 hexadecimal digits) in
-        place of `secret`."""
+        """Its JSON."""
 
     @property
     def fault(self) -> str:
-        """Why the document is not there; empty where it is."""
+        """Why that is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ class _BrokenError(Exception):
     """This object cannot be served; the text says why."""
 
 
-def merge(loaded: Loaded, objects: Sequence[StoredObject]) -> Merged:
+def merge(loaded: Loaded, objects: Sequence[Stored]) -> Merged:
     """The file's configuration with the database's objects. Never raises for an object, whatever it holds."""
     merger = _Merger(loaded)
     order = [kind.value for kind in ObjectKind]
@@ -122,7 +121,7 @@ class _Merger:
         self.digests = {one.digest: one.name for one in parts.keys}
         self.reading = Reading(self.loaded.ground.folder, {}, references=False)
 
-    def add(self, one: StoredObject) -> None:
+    def add(self, one: Stored) -> None:
         try:
             kind = _kind(one)
             if one.name in self._named(kind):
@@ -153,7 +152,7 @@ class _Merger:
             case ObjectKind.KEY:
                 return self.keys
 
-    def _take(self, one: StoredObject, kind: ObjectKind) -> None:
+    def _take(self, one: Stored, kind: ObjectKind) -> None:
         root, location = _tree(one, kind)
         match kind:
             case ObjectKind.CHANNEL:
@@ -180,7 +179,7 @@ class _Merger:
         self.digests[digest] = options.name
         self.keys[options.name] = replace(key_from_options(options, self.loaded.ground.waits), digest=digest)
 
-    def _options(self, kind: type[G], one: StoredObject, root: Block, location: tuple[str, ...]) -> G:
+    def _options(self, kind: type[G], one: Stored, root: Block, location: tuple[str, ...]) -> G:
         reader = SectionReader(root, self.reading)
         options = reader.section(kind, location)
         if options is None:
@@ -191,14 +190,14 @@ class _Merger:
         return options
 
 
-def _kind(one: StoredObject) -> ObjectKind:
+def _kind(one: Stored) -> ObjectKind:
     try:
         return ObjectKind(one.kind)
     except ValueError:
         raise _BrokenError(f"is of no known kind; there are: {', '.join(kind.value for kind in ObjectKind)}") from None
 
 
-def _tree(one: StoredObject, kind: ObjectKind) -> tuple[Block, tuple[str, ...]]:
+def _tree(one: Stored, kind: ObjectKind) -> tuple[Block, tuple[str, ...]]:
     """The object as a file with nothing else would have it, and where it stands there."""
     if one.fault:
         raise _BrokenError(one.fault)

@@ -1,6 +1,6 @@
 """The parts of a catalogue, from wherever they come: the file, the database, a snapshot."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from headrace.model.channel import Channel, Model
 from headrace.model.key import Key
@@ -16,3 +16,17 @@ class CatalogueParts:
     models: tuple[Model, ...] = ()
     keys: tuple[Key, ...] = ()
     owners: tuple[Owner, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """One object as the database has it, its secrets in the clear."""
+
+    kind: str
+    """channel, model, owner or key."""
+    name: str
+    document: bytes = field(repr=False)
+    """JSON of the shape that the object has in the file; but a key may have its `digest` (64 hexadecimal digits) in
+    place of `secret`."""
+    fault: str = ""
+    """Why the document is not there; empty where it is."""
