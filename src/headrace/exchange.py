@@ -24,10 +24,11 @@ from headrace.http.rules import (
     upstream_id_header,
     upstream_ids,
 )  # fmt: skip
-from headrace.journal.logbook import Logbook
+from headrace.journal.logbook import Course, Logbook
 from headrace.journal.writer import JournalError
 from headrace.metering.meter import Meter
 from headrace.model.channel import Model
+from headrace.model.entry import Checkpoint
 from headrace.model.headers import Headers
 from headrace.model.key import Key
 from headrace.model.outcome import End, Failure, Outcome
@@ -85,7 +86,7 @@ class Exchange:
         self._key = key
         self._api = api
         self._operation = operation
-        self._log = Logbook(stages.journal, stages.loop.time, id, key, api.protocol.value, operation)
+        self._log = Logbook(stages.journal, stages.loop.time, id, key, api.protocol.value, operation, request.head)
         self._call: Call | None = None
         self._machine: Machine | ReplyMachine | None = None
         self._pump: Pump | None = None
@@ -188,11 +189,10 @@ class Exchange:
 
     async def _attempt(self, call: Call, candidate: Candidate, pump: Pump) -> Failure | None:
         """One upstream request; None when the exchange is over, see the machine's outcome."""
-        started = self._now()
         attempt, added_usage = self._open_attempt(call, candidate)
+        self._log.attempting(candidate, attempt)
         self._judge = None
         pump.begin(attempt)
-        head: ReplyHead | None = None
         failure: Failure | None = None
         try:
             answer = await attempt.reply()
@@ -200,13 +200,13 @@ class Exchange:
                 failure = pump.failure or Failure(answer)
                 pump.lost()
             elif pump.machine.outcome is None:
-                head = answer
+                self._log.answered(answer)
                 meter = self._start_meter(call, added_usage)
-                headers = downward(head, candidate.channel.expose_limits)
+                headers = downward(answer, candidate.channel.expose_limits)
                 headers += self._marks
-                headers += upstream_id_header(head)
+                headers += upstream_id_header(answer)
                 try:
-                    failure = await self._relay(call, head, headers, meter, pump)
+                    failure = await self._relay(call, answer, headers, meter, pump)
                 except CodingError as error:
                     failure = Failure(replace(BAD_CODING, detail=str(error)))
         finally:
@@ -216,7 +216,7 @@ class Exchange:
                 problem, word = None, outcome.end.value  # nobody's failure
             if failure is not None:
                 self._meter = None  # what it read belongs to no answer
-            self._log.attempted(candidate, attempt, started, head, problem, word)
+            self._log.attempted(problem, word)
             attempt.close()
         return failure
 
@@ -247,7 +247,6 @@ class Exchange:
     async def _relay(self, call: Call, head: ReplyHead, headers: Headers, meter: Meter, pump: Pump) -> Failure | None:
         """Relay what this head announces; as a stream where a stream was asked for and came."""
         machine = self._machine
-        self._log.status = head.status
         self._judge = judge = Judge(self._api, head, call.asked, opened=machine is not None and machine.head_sent)
         if isinstance(machine, Machine) and judge.stream():
             machine.answered(meter, self._now())
@@ -324,6 +323,7 @@ class Exchange:
         head.keep(identity(head))
         if self._call is not None:
             self._call.body = b""
+        self._stages.checkpoints.begin(self)
 
     # ---- others end it
 
@@ -339,6 +339,7 @@ class Exchange:
 
     def _finish(self, outcome: Outcome) -> None:
         """One response, one entry, nothing left behind."""
+        self._stages.checkpoints.end(self)
         try:
             if self._pump is not None:
                 self._pump.stop()
@@ -364,21 +365,21 @@ class Exchange:
         sink.insert(reply.body)
         sink.finish()
 
-    def _write_entry(self, outcome: Outcome) -> None:
+    def checkpoint(self, now: float) -> Checkpoint | None:
+        """How far it has come; None where it has not moved since the last (journal.checkpoints.Running)."""
+        trace = self._trace
+        moved = self._log.has_moved(trace.events, trace.heartbeats, trace.released)
+        return self._log.checkpoint(self._course(), now) if moved else None
+
+    def _course(self) -> Course:
         meter, machine, sink = self._meter, self._machine, self._request.sink
-        early_open = machine is not None and machine.early_open
-        if early_open or not sink.started:
-            self._log.status = 200 if early_open else None  # whatever the upstream said
         wire = self._trace.wire(self._log.began, sink.hash_out(), meter.unreadable if meter is not None else 0)
+        observer = meter.observer if meter is not None else None
+        return Course(observer, wire, sink.started, machine is not None and machine.early_open)
+
+    def _write_entry(self, outcome: Outcome) -> None:
         try:
-            self._log.close(
-                outcome,
-                self._call,
-                meter.observer if meter is not None and outcome.end is not End.REFUSED else None,
-                wire,
-                early_open,
-                self._request.head.header(b"x-request-id") or b"",
-            )
+            self._log.close(outcome, self._call, self._course())
         except JournalError as error:
             self._stages.report(f"the entry of {self.id} could not be written: {error}")
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from headrace.journal.checkpoints import Checkpoints
 from headrace.journal.writer import Writer
 from headrace.model.settings import Settings
 from headrace.relay.share import Share
@@ -19,5 +20,6 @@ class Stages:
     share: Share
     upstream: Upstream
     journal: Writer
+    checkpoints: Checkpoints
     report: Callable[[str], None]
     """Says a line to the operator: faults of our own."""

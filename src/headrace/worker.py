@@ -12,6 +12,7 @@ from typing import Any
 import uvloop
 
 from headrace.front import Front
+from headrace.journal.checkpoints import Checkpoints
 from headrace.journal.ids import Ids
 from headrace.journal.place import Incarnation
 from headrace.journal.writer import Writer
@@ -59,12 +60,14 @@ class Worker:
         self._upstream = Upstream()
         place = Incarnation.of(Path(settings.state.directory), node, slot, ids.new().removeprefix("hr_"))
         self._journal = Writer(place, loop, settings.state.sync, report=report, on_full=self._journal_full)
+        self._checkpoints = Checkpoints(loop, settings.state.checkpoint, self._journal.append)
         stages = Stages(
             loop=loop,
             settings=settings,
             share=Share(loop, self._wheel, settings.server.held),
             upstream=self._upstream,
             journal=self._journal,
+            checkpoints=self._checkpoints,
             report=report,
         )
         self._front = Front(stages, Catalogue(parts), ids)
@@ -119,6 +122,7 @@ class Worker:
         self._wheel.close()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._upstream.close(), 2.0)
+        self._checkpoints.close()
         self._journal.close()
 
     def _collect(self) -> None:

@@ -1,22 +1,24 @@
-"""Collects what one exchange leaves behind, and makes its two records of it: `opened` and the entry."""
+"""Collects what one exchange leaves behind, and makes its records of it: `opened`, checkpoints, and the entry."""
 
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from headrace.http.rules import upstream_request_id
 from headrace.journal.writer import Writer
 from headrace.model.channel import Channel, Credential
-from headrace.model.entry import AttemptLine, Entry, Opened, Wire, seconds_since
+from headrace.model.entry import AttemptLine, Checkpoint, Entry, Opened, Wire, seconds_since
 from headrace.model.key import Key
 from headrace.model.outcome import End, Outcome
 from headrace.model.problem import LOST_OR_LATE, Kind, Problem, Source
-from headrace.model.request import Call, ReplyHead
+from headrace.model.request import Call, ReplyHead, RequestHead
 from headrace.model.usage import NOTHING
 from headrace.protocols.interface import Observer
 
 MOST_DETAIL = 300
 """Characters of an operator's note that an entry keeps; an entry stays within 4 KiB."""
+MOST_MODEL = 200
+"""Characters of a model's name that it keeps."""
 _LOST_IN_TRANSIT = LOST_OR_LATE | {Kind.UPSTREAM_UNREACHABLE}
 
 
@@ -44,13 +46,42 @@ class AttemptFacts(Protocol):
     maybe_executed: bool
 
 
+class Course(NamedTuple):
+    """What has come of an exchange so far."""
+
+    observer: Observer | None
+    wire: Wire
+    answered: bool
+    """A head has gone to the client."""
+    early_open: bool
+    """It went before the upstream's."""
+
+
+class _Attempt(NamedTuple):
+    """One that runs: where to, what it knows of itself, when it began."""
+
+    place: Place
+    facts: AttemptFacts
+    started: float
+
+
 class Logbook:
     """One exchange's. Clock times are the loop's, seconds; `at` is the same moment in seconds since the epoch."""
 
-    __slots__ = ("_attempts", "_clock", "_id", "_journal", "_key", "_operation", "_protocol", "at", "began", "status")
+    __slots__ = (
+        "_attempts", "_client_request_id", "_clock", "_head", "_id", "_journal", "_key", "_moved",
+        "_operation", "_protocol", "_running", "at", "began", "status",
+    )  # fmt: skip
 
     def __init__(
-        self, journal: Writer, clock: Callable[[], float], id: str, key: Key, protocol: str, operation: str
+        self,
+        journal: Writer,
+        clock: Callable[[], float],
+        id: str,
+        key: Key,
+        protocol: str,
+        operation: str,
+        head: RequestHead,
     ) -> None:
         self.began = clock()
         self.at = time.time()
@@ -62,7 +93,11 @@ class Logbook:
         self._key = key
         self._protocol = protocol
         self._operation = operation
+        self._client_request_id = (head.header(b"x-request-id") or b"")[:100].decode("latin-1")
         self._attempts: list[AttemptLine] = []
+        self._running: _Attempt | None = None
+        self._head: ReplyHead | None = None
+        self._moved = (0, 0, 0)
 
     @property
     def maybe_executed(self) -> bool:
@@ -81,50 +116,79 @@ class Logbook:
                 id=self._id,
                 at=self.at,
                 protocol=self._protocol,
+                operation=self._operation,
                 key=self._key.name,
                 owner=self._key.owner,
-                model=call.model,
+                model=call.model[:MOST_MODEL],
+                stream=call.stream or call.asks_stream,
+                client_request_id=self._client_request_id,
             )
         )
 
-    def attempted(
-        self,
-        place: Place,
-        facts: AttemptFacts,
-        started: float,
-        head: ReplyHead | None,
-        failure: Problem | None,
-        verdict: str,
-    ) -> None:
-        """Note an attempt that is over. `verdict` is a word for one that was relayed; a failure brings its own."""
-        self._attempts.append(
-            AttemptLine(
-                channel=place.channel.name,
-                credential=place.credential.name,
-                upstream_model=place.upstream_model,
-                started_s=seconds_since(self.began, started),
-                ended_s=seconds_since(self.began, self._clock()),
-                status=head.status if head is not None else None,
-                verdict=failure.kind.value if failure is not None else verdict,
-                detail=failure.detail[:MOST_DETAIL] if failure is not None else "",
-                upstream_request_id=upstream_request_id(head)[:100].decode("latin-1") if head else "",
-                reused=facts.reused,
-                replayed=facts.replayed,
-                maybe_executed=facts.maybe_executed
-                or (failure is not None and head is not None and failure.kind in _LOST_IN_TRANSIT),
-            )
+    def attempting(self, place: Place, facts: AttemptFacts) -> None:
+        """An attempt begins."""
+        self._running = _Attempt(place, facts, self._clock())
+        self._head = None
+
+    def answered(self, head: ReplyHead) -> None:
+        """Its reply's head is there."""
+        self._head = head
+        self.status = head.status
+
+    def attempted(self, failure: Problem | None, verdict: str) -> None:
+        """The attempt is over. `verdict` is a word for one that was relayed; a failure brings its own."""
+        if self._running is not None:
+            self._attempts.append(self._line(self._running, self._clock(), failure, verdict))
+        self._running = self._head = None
+
+    def _line(self, running: _Attempt, now: float, failure: Problem | None, verdict: str) -> AttemptLine:
+        (place, facts, started), head = running, self._head
+        return AttemptLine(
+            channel=place.channel.name,
+            credential=place.credential.name,
+            upstream_model=place.upstream_model,
+            started_s=seconds_since(self.began, started),
+            ended_s=seconds_since(self.began, now),
+            status=head.status if head is not None else None,
+            verdict=failure.kind.value if failure is not None else verdict,
+            detail=failure.detail[:MOST_DETAIL] if failure is not None else "",
+            upstream_request_id=upstream_request_id(head)[:100].decode("latin-1") if head else "",
+            reused=facts.reused,
+            replayed=facts.replayed,
+            maybe_executed=facts.maybe_executed
+            or (failure is not None and head is not None and failure.kind in _LOST_IN_TRANSIT),
         )
 
-    def close(
-        self,
-        outcome: Outcome,
-        call: Call | None,
-        observer: Observer | None,
-        wire: Wire,
-        early_open: bool,
-        client_request_id: bytes,
-    ) -> None:
+    def has_moved(self, events: int, heartbeats: int, released: int) -> bool:
+        """Whether more has come than at the last call than heartbeats: counts of the stream so far. Bytes without
+        either are of one that passes plainly."""
+        before, self._moved = self._moved, (events, heartbeats, released)
+        return events != before[0] or (released != before[2] and heartbeats == before[1])
+
+    def checkpoint(self, course: Course, now: float) -> Checkpoint:
+        """What the entry would say at `now`, of what can be known before the end."""
+        observer, wire, _, early_open = course
+        running = self._running
+        attempts = tuple(self._attempts)
+        return Checkpoint(
+            id=self._id,
+            duration_s=seconds_since(self.began, now),
+            status=200 if early_open else self.status,
+            served_model=observer.served_model[:MOST_MODEL] if observer is not None else "",
+            usage=observer.usage if observer is not None else NOTHING,
+            usage_origin=_origin(observer),
+            attempts=attempts if running is None else (*attempts, self._line(running, now, None, "")),
+            early_open=early_open,
+            wire=wire,
+        )
+
+    def close(self, outcome: Outcome, call: Call | None, course: Course) -> None:
         """Write the entry. JournalError where it cannot be written."""
+        observer, wire, answered, early_open = course
+        if outcome.end is End.REFUSED:
+            observer = None  # what it read belongs to no answer
+        if early_open or not answered:
+            self.status = 200 if early_open else None  # whatever the upstream said
         problem = outcome.problem
         source = kind = detail = ""
         if problem is not None:
@@ -141,7 +205,7 @@ class Logbook:
                 operation=self._operation,
                 key=key.name,
                 owner=key.owner,
-                model=call.model[:200] if call is not None else "",
+                model=call.model[:MOST_MODEL] if call is not None else "",
                 stream=call is not None and (call.stream or call.asks_stream),
                 end=outcome.end.value,
                 reason=outcome.reason,
@@ -149,13 +213,13 @@ class Logbook:
                 source=source,
                 detail=detail,
                 status=self.status,
-                served_model=observer.served_model[:200] if observer is not None else "",
+                served_model=observer.served_model[:MOST_MODEL] if observer is not None else "",
                 finish_reasons=observer.finish_reasons[:16] if observer is not None else (),
                 usage=observer.usage if observer is not None else NOTHING,
                 usage_origin=_origin(observer),
                 attempts=tuple(self._attempts),
                 early_open=early_open,
-                client_request_id=client_request_id[:100].decode("latin-1"),
+                client_request_id=self._client_request_id,
                 wire=wire,
             )
         )
