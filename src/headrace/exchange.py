@@ -126,7 +126,7 @@ class Exchange:
         if isinstance(call, Problem):
             return refused(call)
         self._call = call
-        model = admit_call(call, self._key, self._catalogue, self._stages.settings.stream)
+        model = admit_call(call, self._key, self._catalogue, self._catalogue.stream)
         if isinstance(model, Problem):
             return refused(model)
         candidates = self._plan(call, model)

@@ -136,6 +136,7 @@ def test_a_tls_upstream_on_ipv6(everywhere: Stand, six: tuple[Upstreams, Upstrea
 
 
 def serve(folder: Path, listen: str) -> "subprocess.Popen[str]":
+    folder.mkdir(exist_ok=True)
     config = folder / "headrace.yaml"
     config.write_text(f"server: {{listen: {listen}}}\nstate: {{directory: {folder / 'state'}}}\n")
     return subprocess.Popen(
@@ -158,7 +159,7 @@ def test_a_process_names_all_addresses_and_keeps_a_living_socket(tmp_path: Path)
             assert "listens on http://[::1]:" in lines[1]
             assert "listens on http://127.0.0.1:" in lines[2]
             assert path.stat().st_mode & 0o777 == 0o660
-            with serve(tmp_path, f"['127.0.0.1:0', 'unix:{path}']") as second:
+            with serve(tmp_path / "second", f"['127.0.0.1:0', 'unix:{path}']") as second:
                 said = second.communicate(timeout=20)[1]
                 assert second.returncode == 1
                 assert f"cannot listen on unix:{path}: address in use" in said

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import trustme
 
-from headrace.listener.server import Server, bind, bind_all
+from headrace.listener.binding import bind, bind_all
+from headrace.listener.server import Server
 from headrace.model.ports import ClientRequest
 from headrace.model.settings import Address
 from tests.listener.stand import SETTINGS, Client, refuse, serving, until
@@ -63,44 +64,6 @@ async def test_a_unix_socket_outlives_its_server(tmp_path: Path) -> None:
             assert str(stand.address) == f"unix:{path}"
             assert await stand.works()
         assert is_socket(path)
-
-
-async def test_a_unix_socket_in_use_is_left_alone(tmp_path: Path) -> None:
-    path = str(tmp_path / "socket")
-    async with serving(listen=(Address(path=path),)) as stand:
-        with pytest.raises(OSError, match="in use"):
-            bind(Address(path=path))
-        assert await stand.works()
-
-
-async def test_a_unix_socket_with_a_full_queue_is_in_use(tmp_path: Path) -> None:
-    path = str(tmp_path / "socket")
-    with socket.socket(socket.AF_UNIX) as busy, socket.socket(socket.AF_UNIX) as waiting:
-        busy.bind(path)
-        busy.listen(0)
-        waiting.connect(path)
-        with pytest.raises(OSError, match="in use"):
-            bind(Address(path=path))
-    assert is_socket(path)
-
-
-async def test_a_unix_socket_is_for_owner_and_group_whatever_the_umask(tmp_path: Path) -> None:
-    path = tmp_path / "socket"
-    for mask in (0o000, 0o077):
-        before = os.umask(mask)
-        try:
-            bind(Address(path=str(path))).close()
-        finally:
-            os.umask(before)
-        assert path.stat().st_mode & 0o777 == 0o660
-
-
-async def test_what_is_no_socket_is_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_text("mine")
-    with pytest.raises(OSError, match="in use"):
-        bind(Address(path=str(path)))
-    assert path.read_text() == "mine"
 
 
 async def test_abort_on_a_unix_socket(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 import re
 import signal
 import subprocess
@@ -17,9 +18,13 @@ import uvloop
 
 from headrace.config.draft import load
 from headrace.worker import Worker
+from tests.cli.process import end
+from tests.stand.waiting import until
 
 SECRET = b"a secret of the stand, 32 bytes."
 START_S = 20.0
+LISTENS = re.compile(r"listens on https?://[\d.]+:(\d+)")
+SERVES = re.compile(r"^(.+) \(pid (\d+)\) serves$", re.MULTILINE)
 T = TypeVar("T")
 
 
@@ -105,26 +110,40 @@ class GatewayThread:
 
 
 class GatewayProcess:
-    """`python -m headrace serve`."""
+    """`python -m headrace serve`, in whose lines its children tell who they are."""
 
     def __init__(self, config: Path) -> None:
         self._config = config
         self._process: subprocess.Popen[str] | None = None
+        self._readers: list[threading.Thread] = []
+        self.printed: list[str] = []
+        """Lines of stdout."""
+        self.said: list[str] = []
+        """Lines of stderr: the supervisor's and its children's."""
         self.port = 0
 
     def __enter__(self) -> Self:
         self._process = process = subprocess.Popen(
-            [sys.executable, "-m", "headrace", "serve", "--config", str(self._config)],
+            [sys.executable, "-W", "error", "-m", "headrace", "serve", "--config", str(self._config)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
         )
         assert process.stdout is not None
-        line = process.stdout.readline()
-        found = re.search(r"listens on https?://[\d.]+:(\d+)", line)
-        if found is None:
-            process.kill()
-            raise AssertionError(f"it did not start: {line}{process.communicate()[1]}")
+        assert process.stderr is not None
+        for stream, lines in ((process.stdout, self.printed), (process.stderr, self.said)):
+            reader = threading.Thread(target=lines.extend, args=(stream,), daemon=True)
+            reader.start()
+            self._readers.append(reader)
+        try:
+            found = until(
+                lambda: LISTENS.search("".join(self.printed)) or process.poll() is not None, "a start", START_S
+            )
+            assert isinstance(found, re.Match), f"it did not start: {self.said}"
+        except BaseException:
+            end(process)
+            raise
         self.port = int(found[1])
         return self
 
@@ -132,9 +151,25 @@ class GatewayProcess:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         process = self._running
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
+        end(process)
+        for reader in self._readers:
+            reader.join(START_S)  # its children write to the same pipes: this is their end too
+        for stream in (process.stdout, process.stderr):
+            assert stream is not None
+            stream.close()
+
+    @property
+    def pid(self) -> int:
+        """The supervisor's process."""
+        return self._running.pid
+
+    def has_said(self, text: str, times: int = 1) -> bool:
+        """Whether so many lines of stderr hold the text."""
+        return sum(text in line for line in tuple(self.said)) >= times
+
+    def child(self, title: str) -> int:
+        """The process of the child that served last under a title: `worker 0`, `control process`."""
+        return [int(pid) for named, pid in SERVES.findall("".join(self.said)) if named == title][-1]
 
     def signal(self, number: int = signal.SIGTERM) -> None:
         """Send it a signal."""

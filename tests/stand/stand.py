@@ -10,14 +10,13 @@ holds exactly one entry for each exchange that was opened, with equal hashes on 
 """
 
 import itertools
-import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from string import Template
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self
 
 from headrace.journal.reader import read_all
 from headrace.model.entry import Entry, Opened, Record
@@ -27,20 +26,10 @@ from tests.stand.client import Client, Reply
 from tests.stand.gateway import GatewayProcess, GatewayThread
 from tests.stand.settings import CONFIG
 from tests.stand.upstreams import Upstream, Upstreams
+from tests.stand.waiting import until as until  # for tests as well
 from tests.stand.wire import request
 
-WAIT_S = 10.0
 _numbers = itertools.count(1)
-T = TypeVar("T")
-
-
-def until(found: Callable[[], T], what: str = "it", wait_s: float = WAIT_S) -> T:
-    """What `found` returns once that is true in a condition; asked again and again for `wait_s`."""
-    deadline = time.monotonic() + wait_s
-    while not (value := found()):
-        assert time.monotonic() < deadline, f"{what} never came"
-        time.sleep(0.002)
-    return value
 
 
 class Stand:

@@ -1,11 +1,14 @@
-"""`headrace serve`: the gateway in this process, until SIGTERM or SIGINT, and then until its streams have ended.
+"""`headrace serve`: the gateway, until SIGTERM or SIGINT, and then until its streams have ended.
 
-file → secret → sockets → worker → "listens on" ── signal ──▶ drain → 0
- 2        2        1         1                     └─ second ─▶ ended at once: 1
+file → secret → lock → sockets → supervisor → "listens on" ── signal ──▶ drain → 0
+ 2        2      1        1          1                        └─ second ─▶ ended at once: 1
 """
 
+import asyncio
 import socket
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -13,61 +16,59 @@ import headrace
 from headrace.cli.configuration import DEFAULT_FILE, ConfigOption, read_draft, resolve
 from headrace.cli.listening import cannot_listen, shown_address
 from headrace.cli.output import fail
-from headrace.cli.signals import stop_signals
 from headrace.config.draft import Loaded
-from headrace.listener.server import bind
-from headrace.model.settings import Address, ServerSettings
-from headrace.worker import Worker, run
+from headrace.link import address as link
+from headrace.supervisor.directory import InUseError, Lock, node_of
+from headrace.supervisor.sockets import AddressError, Sockets
+from headrace.supervisor.supervisor import Plan, Supervisor
 
 REMEDY = "change server.listen"
 
+MigrateOption = Annotated[
+    bool, typer.Option("--migrate/--no-migrate", help="Bring the database's tables up to date at the start.")
+]
 
-def serve(config: ConfigOption = DEFAULT_FILE) -> None:
+
+def serve(config: ConfigOption = DEFAULT_FILE, migrate: MigrateOption = True) -> None:
     """Run the gateway.
 
     The first SIGTERM or SIGINT drains it: no new requests, and running streams may end for server.drain. The second
-    ends it at once.
+    ends it at once. SIGHUP reads the file again, SIGUSR2 replaces the workers one by one; neither touches a stream.
     """
     loaded = resolve(read_draft(config))
+    directory = Path(loaded.settings.state.directory)
     with ExitStack() as opened:
-        sockets = [opened.enter_context(_bound(address)) for address in loaded.settings.server.listen]
-        run(_serve(loaded, sockets))
+        try:
+            opened.enter_context(closing(Lock(directory)))
+            node = node_of(directory)
+            listener = opened.enter_context(link.listen(directory))
+        except InUseError as error:
+            fail(str(error))
+        except OSError as error:
+            fail(f"cannot use {directory}: {error.strerror}; state.directory must be writable for the gateway")
+        sockets = opened.enter_context(closing(_bound(loaded)))
+        plan = Plan(str(config.absolute()), node, loaded.settings.server, loaded.settings.state, migrate)
+        code = asyncio.run(_supervised(plan, sockets, listener))
+    raise typer.Exit(code)
 
 
-async def _serve(loaded: Loaded, sockets: list[socket.socket]) -> None:
-    with stop_signals() as stop:
-        worker = await _started(loaded, sockets)
-        tls = loaded.settings.server.tls is not None
-        for address in worker.addresses:
-            typer.echo(f"headrace {headrace.__version__} listens on {shown_address(address, tls)}")
-        await stop.wait()
-        typer.echo(_draining(loaded.settings.server), err=True)
-        await worker.drain()
-        typer.echo("drained", err=True)
-
-
-async def _started(loaded: Loaded, sockets: list[socket.socket]) -> Worker:
+def _bound(loaded: Loaded) -> Sockets:
+    server = loaded.settings.server
     try:
-        worker = Worker(loaded.settings, loaded.catalogue, _report)
-    except OSError as error:
-        fail(f"cannot write the journal in {loaded.settings.state.directory}: {error.strerror}")
-    try:
-        await worker.start(sockets)
-    except OSError as error:
-        fail(cannot_listen(", ".join(map(str, loaded.settings.server.listen)), error, REMEDY))
-    return worker
+        return Sockets(server.listen, server.workers)
+    except AddressError as error:
+        fail(cannot_listen(str(error.address), error.error, REMEDY))
 
 
-def _bound(address: Address) -> socket.socket:
-    try:
-        return bind(address)
-    except OSError as error:
-        fail(cannot_listen(str(address), error, REMEDY))
+async def _supervised(plan: Plan, sockets: Sockets, listener: socket.socket) -> int:
+    def announce() -> None:
+        for address in sockets.addresses:
+            typer.echo(
+                f"headrace {headrace.__version__} listens on {shown_address(address, plan.server.tls is not None)}"
+            )
+
+    return await Supervisor(plan, sockets, listener, _say, announce).run()
 
 
-def _draining(server: ServerSettings) -> str:
-    return f"draining: streams may run for {server.drain:g} s more; a second signal ends them at once"
-
-
-def _report(line: str) -> None:
+def _say(line: str) -> None:
     typer.echo(line, err=True)

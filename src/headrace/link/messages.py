@@ -1,12 +1,13 @@
 """The messages between the processes of one gateway.
 
-    supervisor ──Boot──▶ worker, control         over a socket pair; its end is the word to drain
-    supervisor ──Drain─▶ worker                  ◀──Ready──
-    worker ──Hello, Gauges, OpenStreams──▶ control    over the Unix socket `link.sock` of the state directory
+    supervisor ──WorkerBoot, ControlBoot──▶ child      over a socket pair of theirs; its end is the word to drain
+    supervisor ──Drain, Reload, End──▶ child
+    supervisor ◀──Ready, Unable, Leaving── child
+    worker ──Hello, Gauges, OpenStreams──▶ control     over the Unix socket `link.sock` of the state directory
     worker ◀──Catalogue, Stop── control
 
-A message is MessagePack with a tag; `frame` has the bytes around it. Both ends are of one version: the supervisor
-starts them.
+A message is MessagePack with a tag; `frame` has the bytes around it. A roll may bring a later version's worker to an
+earlier one's supervisor and control process, so a field that is added has a default.
 """
 
 import msgspec
@@ -49,10 +50,24 @@ class Ready(msgspec.Struct, frozen=True, tag="ready"):
     """A child serves."""
 
 
+class Unable(msgspec.Struct, frozen=True, kw_only=True, tag="unable"):
+    """A child cannot serve, and ends; the reason is a sentence for the operator."""
+
+    reason: str
+
+
+class Leaving(msgspec.Struct, frozen=True, tag="leaving"):
+    """A worker accepts no connection any more; what runs in it goes on."""
+
+
 class Drain(msgspec.Struct, frozen=True, kw_only=True, tag="drain"):
     """Stop in good order. With a successor on the same sockets nothing is announced: accepting stops at once."""
 
     replaced: bool = False
+
+
+class End(msgspec.Struct, frozen=True, tag="end"):
+    """Stop at once: what runs is ended with a word to its clients."""
 
 
 class Reload(msgspec.Struct, frozen=True, tag="reload"):
@@ -92,9 +107,10 @@ class OpenStream(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 class OpenStreams(msgspec.Struct, frozen=True, kw_only=True, tag="open_streams"):
-    """Some of the running exchanges, in turn; with `first` a new round begins."""
+    """Some of the running exchanges, in turn; with `first` a round begins, with `last` it is whole."""
 
     first: bool
+    last: bool
     streams: tuple[OpenStream, ...]
 
 
@@ -110,7 +126,7 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
     id: str
 
 
-FromSupervisor = WorkerBoot | ControlBoot | Drain | Reload
-ToSupervisor = Ready
+FromSupervisor = WorkerBoot | ControlBoot | Drain | End | Reload
+ToSupervisor = Ready | Unable | Leaving
 FromWorker = Hello | Gauges | OpenStreams
 ToWorker = Catalogue | Stop

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from headrace.model.catalogue import CatalogueParts
 from headrace.model.channel import Channel, Model
 from headrace.model.key import Key
+from headrace.model.settings import StreamSettings
 from headrace.model.wire import WireProtocol
 from headrace.routing.plan import Candidate, places
 
@@ -29,17 +30,22 @@ FORMATS = {
 COMPARED_NAMES = 500
 COMPARED_LENGTH = 100
 
+_DEFAULT_STREAM = StreamSettings()
+
 
 class Catalogue:
     """One version of what may be asked for. A change is a new catalogue; an exchange keeps the one it began with."""
 
     __slots__ = (
         "_by_digest", "_by_shape", "_exact", "_homes", "_offered", "_places", "_shapes", "channels", "keys", "models",
+        "stream",
     )  # fmt: skip
 
-    def __init__(self, parts: CatalogueParts) -> None:
+    def __init__(self, parts: CatalogueParts, stream: StreamSettings = _DEFAULT_STREAM) -> None:
         self.channels: Mapping[str, Channel] = MappingProxyType({channel.name: channel for channel in parts.channels})
         self.models = parts.models
+        self.stream = stream
+        """What holds for a request that names no model."""
         self.keys = parts.keys
         self._by_digest = {key.digest: key for key in parts.keys}
         self._exact = {model.name: model for model in parts.models if not model.is_pattern}

@@ -5,7 +5,7 @@ import contextlib
 import gc
 import os
 import socket
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from headrace.journal.checkpoints import Checkpoints
 from headrace.journal.ids import Ids
 from headrace.journal.place import Incarnation
 from headrace.journal.writer import Writer
+from headrace.link.messages import Snapshot
 from headrace.listener.server import Server
 from headrace.listener.tls import server_context
 from headrace.model.catalogue import CatalogueParts
@@ -35,13 +36,18 @@ YOUNG = 10_000
 """New objects until the youngest are looked through. By the usual 700 each wave of requests would be, several times
 over
 while it is served, which is 3 % of a short request's cost; a look through so many takes 0.3 ms."""
+STOP_S = 5.0
+"""So long exchanges may take that were told to end."""
+CLOSE_S = 2.0
+"""So long connections may take to give away what is in them; half of it where all is to end at once."""
 _STOPPED = Problem(Kind.STOPPED, "The gateway is shutting down and ended this answer at its deadline.")
-
+_STOPPED_BY_OPERATOR = Problem(Kind.STOPPED, "An operator of the gateway ended this answer.")
 _JOURNAL_FULL = Problem(Kind.STOPPED, "The gateway has no room left to record this answer and ended it.")
 
 
 class Worker:
-    """One worker. Must be made within a running loop; `start`, then `drain`, which returns when all is over."""
+    """One worker. Must be made within a running loop; `start`, then `drain` or `hand_over`, which return when all is
+    over."""
 
     def __init__(
         self,
@@ -51,6 +57,7 @@ class Worker:
         node: str = "local",
         slot: int = 0,
     ) -> None:
+        """Raises OSError where the journal cannot be written."""
         loop = asyncio.get_running_loop()
         incarnation = int.from_bytes(os.urandom(2))
         ids = Ids(incarnation)
@@ -58,7 +65,8 @@ class Worker:
         self._loop = loop
         self._wheel = Wheel(loop)
         self._upstream = Upstream()
-        place = Incarnation.of(Path(settings.state.directory), node, slot, ids.new().removeprefix("hr_"))
+        self._incarnation = ids.new().removeprefix("hr_")
+        place = Incarnation.of(Path(settings.state.directory), node, slot, self._incarnation)
         self._journal = Writer(place, loop, settings.state.sync, report=report, on_full=self._journal_full)
         self._checkpoints = Checkpoints(loop, settings.state.checkpoint, self._journal.append)
         stages = Stages(
@@ -70,14 +78,30 @@ class Worker:
             checkpoints=self._checkpoints,
             report=report,
         )
-        self._front = Front(stages, Catalogue(parts), ids)
+        self._front = Front(stages, Catalogue(parts, settings.stream), ids)
         self._server = Server(settings.server, self._front.handle, self._front.refuse_edge, lambda head, problem: None)
         self._collector: asyncio.TimerHandle | None = None
+        self._ended = asyncio.Event()
 
     @property
     def addresses(self) -> tuple[Address, ...]:
         """Where it listens."""
         return self._server.addresses
+
+    @property
+    def incarnation(self) -> str:
+        """The name of its journal, new at each start."""
+        return self._incarnation
+
+    @property
+    def open(self) -> int:
+        """Exchanges that run now."""
+        return len(self._front.running)
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Requests that made no exchange, by kind of problem."""
+        return self._front.counts
 
     async def start(self, sockets: Sequence[socket.socket] | None = None) -> None:
         """Listen. Raises OSError where an address cannot be bound, or a file for TLS cannot be used."""
@@ -89,20 +113,34 @@ class Worker:
         gc.set_threshold(YOUNG, gc.get_threshold()[1], 1_000_000)
         self._collector = self._loop.call_later(COLLECT_S, self._collect)
 
+    def apply(self, snapshot: Snapshot) -> None:
+        """Another catalogue and other stream settings, for new exchanges; running ones keep theirs."""
+        self._front.catalogue = Catalogue(snapshot.parts, snapshot.stream)
+
     async def drain(self) -> None:
         """Stop in good order: not ready at once, after the notice refuse new exchanges, let streams end, then end the
         rest with a word to their clients."""
-        server = self._settings.server
         self._front.ready = False
-        await asyncio.sleep(min(server.drain_notice, server.drain))
+        await self._pause(min(self._settings.server.drain_notice, self._settings.server.drain))
         self._front.draining = True
-        self._server.drain()
-        if self._front.running:
-            await asyncio.wait(tuple(self._front.running.values()), timeout=server.drain)
-        self.stop()
-        if self._front.running:
-            await asyncio.wait(tuple(self._front.running.values()), timeout=5.0)
-        await self._close()
+        await self._finish()
+
+    async def hand_over(self, left: Callable[[], None], *, orphaned: bool = False) -> None:
+        """Stop in favour of a successor on the same sockets: accept nobody from now on, and let streams end.
+
+        `left` is called once nobody is accepted any more. Kept-alive connections may ask on until the notice is over,
+        and close behind their next response, so that no request is lost between two workers. Orphaned: there may be no
+        successor, so it says that it is not ready.
+        """
+        self._front.ready = not orphaned
+        self._server.stop_accepting()
+        left()
+        await self._pause(min(self._settings.server.drain_notice, self._settings.server.drain), idle=True)
+        await self._finish()
+
+    def end(self) -> None:
+        """Cut short what waits in `drain` or `hand_over`."""
+        self._ended.set()
 
     def stop(self) -> None:
         """End what still runs, now."""
@@ -112,16 +150,54 @@ class Worker:
         """What runs can not be recorded any more, and so it may not go on."""
         self._front.stop_all(Outcome(End.STOPPED, "journal_full", _JOURNAL_FULL))
 
+    def stop_one(self, id: str) -> None:
+        """End one exchange, if it runs here: an operator wants it."""
+        for exchange in self._front.running:
+            if exchange.id == id:
+                exchange.stop(Outcome(End.STOPPED, "operator", _STOPPED_BY_OPERATOR))
+                return
+
+    async def _finish(self) -> None:
+        self._server.drain()
+        await self._settle(self._settings.server.drain)
+        self.stop()
+        if self._front.running:
+            await asyncio.wait(tuple(self._front.running.values()), timeout=STOP_S)
+        await self._close()
+
+    async def _settle(self, most_s: float) -> None:
+        """Wait until no exchange runs."""
+        deadline = self._loop.time() + most_s
+        while self._front.running and not self._ended.is_set() and (left_s := deadline - self._loop.time()) > 0:
+            over = asyncio.ensure_future(asyncio.wait(tuple(self._front.running.values())))
+            await self._first(over, left_s)
+
+    async def _pause(self, seconds: float, *, idle: bool = False) -> None:
+        """So long at most; with `idle` only until no connection is open."""
+        if seconds > 0:
+            await self._first(
+                asyncio.ensure_future(self._server.emptied() if idle else asyncio.sleep(seconds)), seconds
+            )
+
+    async def _first(self, over: asyncio.Future[Any], most_s: float) -> None:
+        """Wait for `over`, for the word to end, or so long."""
+        ended = asyncio.ensure_future(self._ended.wait())
+        try:
+            await asyncio.wait((over, ended), timeout=most_s, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            over.cancel()
+            ended.cancel()
+
     async def _close(self) -> None:
         if self._collector is not None:
             self._collector.cancel()
         try:
-            await asyncio.wait_for(self._server.closed(), 2.0)
+            await asyncio.wait_for(self._server.closed(), CLOSE_S / 2 if self._ended.is_set() else CLOSE_S)
         except TimeoutError:
             self._server.abort()
         self._wheel.close()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._upstream.close(), 2.0)
+            await asyncio.wait_for(self._upstream.close(), CLOSE_S)
         self._checkpoints.close()
         self._journal.close()
 

@@ -153,7 +153,7 @@ def test_full_collections_by_hand_below_a_number_of_streams(
     async def main() -> None:
         async with running(tmp_path) as worker:
             done: list[int] = []
-            monkeypatch.setattr("headrace.worker.gc.collect", lambda: done.append(1))
+            monkeypatch.setattr("headrace.worker.worker.gc.collect", lambda: done.append(1))
             worker._front.running = dict.fromkeys(range(streams))  # type: ignore[assignment, arg-type]
             assert worker._collector is not None
             worker._collector.cancel()

@@ -1,0 +1,215 @@
+"""A worker as the supervisor's child: its boot, its snapshot, its orders, and its link.
+
+    BOOTING ──WorkerBoot──▶ WAITING ──snapshot──▶ SERVING ──an order──▶ LEAVING ──▶ exit 0
+                            (the disk's, else the link's)  │ Drain, SIGTERM: announced, with notice
+                                                           │ Drain(replaced): a successor has the sockets
+                                                           └ end of the pipe: the supervisor is gone; so is the notice
+    in any: End, or SIGTERM while LEAVING: at once
+
+It reads no file but the sealed snapshot, and waits for nobody once it serves.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from enum import Enum, auto
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+
+from headrace.link import snapshot as disk
+from headrace.link.channel import Channel
+from headrace.link.client import LinkClient
+from headrace.link.messages import (
+    Catalogue,
+    Drain,
+    End,
+    FromSupervisor,
+    Gauges,
+    Hello,
+    Leaving,
+    Ready,
+    Snapshot,
+    Stop,
+    ToWorker,
+    Unable,
+    WorkerBoot,
+)
+from headrace.model.settings import Settings
+from headrace.worker.worker import Worker
+
+T = TypeVar("T")
+
+GAUGES_S: Final = 1.0
+FAILED: Final = 1
+_DECODER: Final = msgspec.msgpack.Decoder(FromSupervisor)
+
+
+class Order(Enum):
+    """Why it leaves."""
+
+    DRAIN = auto()
+    REPLACED = auto()
+    ORPHANED = auto()
+
+
+class Process:
+    """One worker process. Must be made within a running loop."""
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._loop = loop
+        self._boot: asyncio.Future[WorkerBoot] = loop.create_future()
+        self._order: asyncio.Future[Order] = loop.create_future()
+        self._first: asyncio.Future[Snapshot] = loop.create_future()
+        self._snapshot: Snapshot | None = None
+        self._worker: Worker | None = None
+        self._ended = False
+        self._title = "worker"
+        self._channel: Channel[FromSupervisor] = Channel(
+            _DECODER, self._take, lambda reason: self._leave(Order.ORPHANED)
+        )
+
+    async def run(self, pipe: socket.socket) -> int:
+        """Serve until an order ends it; the exit code."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._loop.add_signal_handler(number, self._terminated)
+        await self._loop.create_unix_connection(lambda: self._channel, sock=pipe)
+        try:
+            return await self._run()
+        finally:
+            self._channel.close()
+
+    async def _run(self) -> int:
+        boot = await self._unless_ordered(self._boot)
+        if boot is None:
+            return 0
+        self._title = f"worker {boot.slot}"
+        link = LinkClient(Path(boot.state.directory), lambda: self._hello(boot), self._hear)
+        self._read_disk(boot)
+        link.start()
+        try:
+            found = await self._unless_ordered(self._first)
+            return 0 if found is None else await self._serve(boot, found, link)
+        finally:
+            link.close()
+
+    async def _serve(self, boot: WorkerBoot, found: Snapshot, link: LinkClient) -> int:
+        sockets = [_adopted(descriptor) for descriptor in boot.listeners]
+        try:
+            settings = Settings(boot.server, boot.state, found.stream)
+            self._worker = worker = Worker(settings, found.parts, self._report, boot.node, boot.slot)
+        except OSError as error:
+            return self._unable(f"cannot write the journal in {boot.state.directory}: {error.strerror}")
+        try:
+            await worker.start(sockets)
+        except OSError as error:
+            return self._unable(f"cannot listen: {error.strerror or error}")
+        self._channel.send(Ready())
+        self._tell(link)
+        order = await self._order
+        if self._ended:
+            worker.end()
+        if order is Order.DRAIN:
+            await worker.drain()
+        else:
+            await worker.hand_over(lambda: self._channel.send(Leaving()), orphaned=order is Order.ORPHANED)
+        return 0
+
+    # ---- the snapshot
+
+    def _read_disk(self, boot: WorkerBoot) -> None:
+        try:
+            kept = disk.read(Path(boot.state.directory), boot.state.secret)
+        except disk.SnapshotError as error:
+            self._report(f"{error}; waiting for the control process")
+            return
+        if kept is None:
+            self._report("there is no snapshot yet; waiting for the control process")
+        else:
+            self._have(kept.snapshot)
+
+    def _have(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        if self._worker is not None:
+            self._worker.apply(snapshot)
+        elif not self._first.done():
+            self._first.set_result(snapshot)
+
+    # ---- the link
+
+    def _hello(self, boot: WorkerBoot) -> Hello:
+        version = self._snapshot.version if self._snapshot is not None else ""
+        incarnation = self._worker.incarnation if self._worker is not None else ""
+        return Hello(slot=boot.slot, incarnation=incarnation, pid=os.getpid(), snapshot=version)
+
+    def _hear(self, message: ToWorker) -> None:
+        match message:
+            case Catalogue(snapshot=snapshot):
+                self._have(snapshot)
+            case Stop(id=id):
+                if self._worker is not None:
+                    self._worker.stop_one(id)
+
+    def _tell(self, link: LinkClient) -> None:
+        """How it is, once a second."""
+        if self._worker is not None:
+            link.send(Gauges(open=self._worker.open, draining=self._order.done(), counts=dict(self._worker.counts)))
+        self._loop.call_later(GAUGES_S, self._tell, link)
+
+    # ---- orders
+
+    def _take(self, message: FromSupervisor) -> None:
+        match message:
+            case WorkerBoot():
+                if not self._boot.done():
+                    self._boot.set_result(message)
+            case Drain(replaced=replaced):
+                self._leave(Order.REPLACED if replaced else Order.DRAIN)
+            case End():
+                self._end()
+            case _:
+                pass  # the control process's
+
+    def _terminated(self) -> None:
+        if self._order.done():
+            self._end()
+        else:
+            self._leave(Order.DRAIN)
+
+    def _leave(self, order: Order) -> None:
+        if not self._order.done():
+            self._order.set_result(order)
+
+    def _end(self) -> None:
+        self._ended = True
+        if self._worker is not None:
+            self._worker.end()
+        self._leave(Order.DRAIN)
+
+    async def _unless_ordered(self, wanted: asyncio.Future[T]) -> T | None:
+        await asyncio.wait((wanted, self._order), return_when=asyncio.FIRST_COMPLETED)
+        return None if self._order.done() else wanted.result()
+
+    def _unable(self, reason: str) -> int:
+        self._channel.send(Unable(reason=reason))
+        return FAILED
+
+    def _report(self, line: str) -> None:
+        sys.stderr.write(f"{self._title}: {line}\n")
+
+
+def _adopted(descriptor: int) -> socket.socket:
+    """An inherited socket, which goes no further."""
+    os.set_inheritable(descriptor, False)
+    return socket.socket(fileno=descriptor)
+
+
+async def serve(descriptor: int) -> int:
+    """Be the child whose pair is `descriptor`."""
+    pipe = _adopted(descriptor)
+    pipe.setblocking(False)
+    return await Process().run(pipe)
