@@ -137,10 +137,9 @@ class GatewayProcess:
             reader.start()
             self._readers.append(reader)
         try:
-            found = until(
-                lambda: LISTENS.search("".join(self.printed)) or process.poll() is not None, "a start", START_S
-            )
-            assert isinstance(found, re.Match), f"it did not start: {self.said}"
+            until(lambda: LISTENS.search("".join(self.printed)) or process.poll() is not None, "a start", START_S)
+            found = LISTENS.search("".join(self.printed))
+            assert found, f"it did not start: {self.said}"
         except BaseException:
             end(process)
             raise

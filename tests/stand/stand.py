@@ -26,8 +26,10 @@ from tests.stand.client import Client, Reply
 from tests.stand.gateway import GatewayProcess, GatewayThread
 from tests.stand.settings import CONFIG
 from tests.stand.upstreams import Upstream, Upstreams
-from tests.stand.waiting import until as until  # for tests as well
+from tests.stand.waiting import until
 from tests.stand.wire import request
+
+__all__ = ["Stand", "until"]
 
 _numbers = itertools.count(1)
 

@@ -24,12 +24,12 @@ from headrace.supervisor.supervisor import Plan, Supervisor
 
 REMEDY = "change server.listen"
 
-MigrateOption = Annotated[
-    bool, typer.Option("--migrate/--no-migrate", help="Bring the database's tables up to date at the start.")
+NoMigrateOption = Annotated[
+    bool, typer.Option("--no-migrate", help="Leave the database's tables as they are; `headrace migrate` changes them.")
 ]
 
 
-def serve(config: ConfigOption = DEFAULT_FILE, migrate: MigrateOption = True) -> None:
+def serve(config: ConfigOption = DEFAULT_FILE, no_migrate: NoMigrateOption = False) -> None:
     """Run the gateway.
 
     The first SIGTERM or SIGINT drains it: no new requests, and running streams may end for server.drain. The second
@@ -47,7 +47,7 @@ def serve(config: ConfigOption = DEFAULT_FILE, migrate: MigrateOption = True) ->
         except OSError as error:
             fail(f"cannot use {directory}: {error.strerror}; state.directory must be writable for the gateway")
         sockets = opened.enter_context(closing(_bound(loaded)))
-        plan = Plan(str(config.absolute()), node, loaded.settings.server, loaded.settings.state, migrate)
+        plan = Plan(str(config.absolute()), node, loaded.settings.server, loaded.settings.state, not no_migrate)
         code = asyncio.run(_supervised(plan, sockets, listener))
     raise typer.Exit(code)
 
