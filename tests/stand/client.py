@@ -102,6 +102,12 @@ class Client:
     ) -> None:
         self.close()
 
+    @property
+    def local_port(self) -> int:
+        """The port that it connects from."""
+        port: int = self._socket.getsockname()[1]
+        return port
+
     # ---- what it does
 
     def send(self, data: bytes) -> None:

@@ -141,7 +141,7 @@ class GatewayProcess:
             found = LISTENS.search("".join(self.printed))
             assert found, f"it did not start: {self.said}"
         except BaseException:
-            end(process)
+            self._close()
             raise
         self.port = int(found[1])
         return self
@@ -149,6 +149,9 @@ class GatewayProcess:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._close()
+
+    def _close(self) -> None:
         process = self._running
         end(process)
         for reader in self._readers:
@@ -162,9 +165,9 @@ class GatewayProcess:
         """The supervisor's process."""
         return self._running.pid
 
-    def has_said(self, text: str, times: int = 1) -> bool:
-        """Whether so many lines of stderr hold the text."""
-        return sum(text in line for line in tuple(self.said)) >= times
+    def has_said(self, text: str, after: int = 0) -> bool:
+        """Whether a line of stderr holds the text, behind the first `after` lines."""
+        return any(text in line for line in self.said[after:])
 
     def child(self, title: str) -> int:
         """The process of the child that served last under a title: `worker 0`, `control process`."""

@@ -39,7 +39,7 @@ class Stand:
 
     def __init__(self, folder: Path, config: str = CONFIG, *, upstreams: int = 2, process: bool = False) -> None:
         self.state = folder / "state"
-        self._config = folder / "headrace.yaml"
+        self.config = folder / "headrace.yaml"
         self._text = config
         self._process = process
         self._upstreams = Upstreams(upstreams)
@@ -54,12 +54,12 @@ class Stand:
             places = {"STATE": str(self.state)}
             for number, upstream in enumerate(upstreams, 1):
                 places |= {f"CH{number}": upstream.origin, f"PORT{number}": str(upstream.port)}
-            self._config.write_text(Template(self._text).substitute(places), encoding="utf-8")
-            self._config.chmod(0o600)
+            self.config.write_text(Template(self._text).substitute(places), encoding="utf-8")
+            self.config.chmod(0o600)
             if self._process:
-                self.gateway = opened.enter_context(GatewayProcess(self._config))
+                self.gateway = opened.enter_context(GatewayProcess(self.config))
             else:
-                self.gateway = opened.enter_context(GatewayThread(self._config))
+                self.gateway = opened.enter_context(GatewayThread(self.config))
             self._opened = opened.pop_all()
         return self
 

@@ -1,77 +1,96 @@
-"""What is served, from the file: read at the start and again when it has changed; a bad file changes nothing.
+"""What is served: the file, and under it the objects of the database, as one snapshot for workers.
 
-read ──good──▶ what was added, changed, removed; which changes wait for a restart
-     └─bad───▶ its errors; what was served is served on
+    the file ────read──┬──good──▶ merged ──▶ snapshot; what is another than before is said, line by line
+    objects ──take─────┘
+                       └─bad (the file)───▶ its errors are said; what was served is served on
+
+The file wins: an object of the database whose name the file has is kept there, not served, and reported.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol, TypeVar
 
+from headrace.config.changes import changes, refused
 from headrace.config.draft import Loaded, load
 from headrace.config.errors import ConfigError
-from headrace.model.catalogue import CatalogueParts
-from headrace.model.settings import ServerSettings, StateSettings, StreamSettings
-
-
-class Named(Protocol):
-    """A channel, a model or a key."""
-
-    @property
-    def name(self) -> str:
-        """What it is called; no two of a kind have the same."""
-
-
-N = TypeVar("N", bound=Named)
+from headrace.config.objects import LeftOut, Merged, merge
+from headrace.link.messages import Snapshot
+from headrace.link.snapshot import snapshot_of
+from headrace.model.catalogue import StoredObject
+from headrace.model.settings import Settings
 
 
 class CatalogueSource:
-    """The file under `path`, for a gateway that runs with these settings. `say` has lines for the operator."""
+    """The file under `path` and the database's `objects`, for a gateway that was started with the settings `running`.
 
-    def __init__(self, path: Path, server: ServerSettings, state: StateSettings, say: Callable[[str], None]) -> None:
+    `before` is the snapshot of an earlier run; one with the same content keeps its version. `say` has lines for the
+    operator.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        running: Settings,
+        objects: Sequence[StoredObject],
+        before: Snapshot | None,
+        say: Callable[[str], None],
+    ) -> None:
+        self.objects = tuple(objects)
+        self.snapshot = before
+        """What is to be served; None while there was no good file."""
         self._path = path
-        self._server = server
-        self._state = state
+        self._running = running
         self._say = say
         self._loaded: Loaded | None = None
+        self._merged: Merged | None = None
         self._seen: tuple[int, ...] | None = None
-
-    @property
-    def stream(self) -> StreamSettings:
-        """The stream settings; for after a good read."""
-        assert self._loaded is not None
-        return self._loaded.settings.stream
-
-    @property
-    def parts(self) -> CatalogueParts:
-        """What is served; for after a good read."""
-        assert self._loaded is not None
-        return self._loaded.catalogue
+        self._is_bad = False
 
     def has_changed(self) -> bool:
         """Whether the file is another than when it was last read, good or bad."""
         return self._signature() != self._seen
 
     async def read(self) -> bool:
-        """Read the file; whether it is good. What is to be said of it is said."""
+        """Read the file; whether there is another snapshot. A bad one changes nothing."""
         self._seen = self._signature()
         try:
             loaded = await asyncio.to_thread(self._load)
         except ConfigError as error:
-            self._say(
-                str(error) if self._loaded is None else f"{error}\nnothing was changed: what was served is served on"
-            )
-            return False
-        before, self._loaded = self._loaded, loaded
-        if before is not None:
-            for line in reload_report(before, loaded, self._server, self._state):
+            self._is_bad = True
+            for line in refused(error):
                 self._say(line)
-        return True
+            return False
+        if self._is_bad:
+            self._is_bad = False
+            self._say(f"{self._path}: good again")
+        known = self._loaded.warnings if self._loaded is not None else loaded.warnings  # a start has said them
+        self._loaded = loaded
+        for warning in loaded.warnings:
+            if warning not in known:
+                self._say(f"warning: {warning}")
+        return await self._merge()
+
+    async def take(self, objects: Sequence[StoredObject]) -> bool:
+        """Other objects of the database; whether there is another snapshot."""
+        if tuple(objects) == self.objects:
+            return False
+        self.objects = tuple(objects)
+        return await self._merge()
+
+    async def _merge(self) -> bool:
+        if self._loaded is None:
+            return False
+        merged = await asyncio.to_thread(merge, self._loaded, self.objects)
+        before, self._merged = self._merged, merged
+        for line in _report(before, merged, self._running):
+            self._say(line)
+        snapshot = snapshot_of(merged.loaded.settings.stream, merged.loaded.catalogue, self.snapshot)
+        is_new, self.snapshot = snapshot is not self.snapshot, snapshot
+        return is_new
 
     def _load(self) -> Loaded:
-        return load(self._path).resolve(self._state.secret)
+        return load(self._path).resolve(self._running.state.secret)
 
     def _signature(self) -> tuple[int, ...]:
         """What tells one state of the file from another; a link is followed. Empty where there is no file."""
@@ -82,41 +101,13 @@ class CatalogueSource:
         return (found.st_ino, found.st_size, found.st_mtime_ns)
 
 
-def reload_report(before: Loaded, after: Loaded, server: ServerSettings, state: StateSettings) -> Iterator[str]:
-    """Sentences on what a reload changed; `server` and `state` are what the gateway runs with."""
-    old, new = before.catalogue, after.catalogue
-    changes = [
-        *_changes("channel", old.channels, new.channels),
-        *_changes("model", old.models, new.models),
-        *_changes("key", old.keys, new.keys),
-    ]
-    if before.settings.stream != after.settings.stream:
-        changes.append("stream options changed")
-    yield f"reloaded: {'; '.join(changes) if changes else 'nothing has changed'}"
-    waiting = [*_differing("server", server, after.settings.server), *_differing("state", state, after.settings.state)]
-    if waiting:
-        yield f"these changes need a restart: {', '.join(waiting)}"
-
-
-def _changes(kind: str, old: Sequence[N], new: Sequence[N]) -> Iterator[str]:
-    was, now = {one.name: one for one in old}, {one.name: one for one in new}
-    for word, names in (
-        ("added", [name for name in now if name not in was]),
-        ("changed", [name for name in now if name in was and was[name] != now[name]]),
-        ("removed", [name for name in was if name not in now]),
-    ):
-        if names:
-            yield f"{kind} {_listed(names)} {word}"
-
-
-def _listed(names: Sequence[str], most: int = 10) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
-
-
-def _differing(
-    section: str, one: ServerSettings | StateSettings, other: ServerSettings | StateSettings
-) -> Iterator[str]:
-    for field in fields(one):
-        if getattr(one, field.name) != getattr(other, field.name) and field.name != "secret":
-            yield f"{section}.{field.name}"
+def _report(before: Merged | None, after: Merged, running: Settings) -> list[str]:
+    """What is to be said of a merge: what it changed, and which objects are not served from now on."""
+    lines: list[str] = []
+    if before is not None:
+        found = changes(before.loaded, after.loaded, running)
+        lines += (f"reloaded: {line}" for line in found.lines or ("nothing has changed",))
+    known: set[LeftOut] = {*before.shadowed, *before.broken} if before is not None else set()
+    lines += (f"not served: {one}" for one in (*after.shadowed, *after.broken) if one not in known)
+    lines += (f"warning: {one}" for one in after.warnings if before is None or one not in before.warnings)
+    return lines

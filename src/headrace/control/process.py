@@ -7,7 +7,6 @@ LEAVING: Drain or SIGTERM; the end of the pipe: the supervisor is gone. End: at 
 """
 
 import asyncio
-import os
 import signal
 import socket
 import sys
@@ -18,10 +17,11 @@ from typing import Final
 import msgspec
 
 from headrace.control.catalogue import CatalogueSource
-from headrace.link import snapshot as disk
-from headrace.link.channel import Channel
-from headrace.link.messages import ControlBoot, Drain, End, FromSupervisor, Ready, Reload, Snapshot, Unable
+from headrace.link.channel import Channel, adopted
+from headrace.link.messages import ControlBoot, Drain, End, FromSupervisor, Ready, Reload, Unable
 from headrace.link.server import LinkServer
+from headrace.link.snapshot import Kept, SnapshotError, read, write
+from headrace.model.settings import Settings
 
 POLL_S: Final = 2.0
 FAILED: Final = 1
@@ -46,8 +46,6 @@ class Process:
         self._order: asyncio.Future[Order] = loop.create_future()
         self._asked = asyncio.Event()
         """A reload is wanted."""
-        self._kept: disk.Kept | None = None
-        self._snapshot: Snapshot | None = None
         self._channel: Channel[FromSupervisor] = Channel(
             _DECODER, self._take, lambda reason: self._leave(Order.ORPHANED)
         )
@@ -65,15 +63,22 @@ class Process:
             self._channel.close()
 
     async def _work(self, boot: ControlBoot) -> int:
-        source = CatalogueSource(Path(boot.config), boot.server, boot.state, say)
-        self._read_kept(boot)
-        if await source.read():
-            self._keep(boot, disk.snapshot_of(source.stream, source.parts, self._snapshot))
-        if self._snapshot is None:
-            self._channel.send(Unable(reason="there is no good file, and no snapshot from before"))
+        kept = _read_kept(boot)
+        source = CatalogueSource(
+            Path(boot.config),
+            Settings(boot.server, boot.state),
+            kept.objects if kept is not None else (),
+            kept.snapshot if kept is not None else None,
+            say,
+        )
+        await source.read()
+        if source.snapshot is None:
+            self._channel.send(Unable(reason="the file is bad, and there is no snapshot from before"))
             return FAILED
-        link = LinkServer(self._snapshot, say)
-        await link.start(_adopted(boot.link))
+        if kept is None or kept.snapshot is not source.snapshot:
+            _keep(boot, source)
+        link = LinkServer(source.snapshot, say)
+        await link.start(adopted(boot.link))
         self._channel.send(Ready())
         watching = self._loop.create_task(self._watch(boot, source, link))
         try:
@@ -92,34 +97,9 @@ class Process:
                 if not source.has_changed():
                     continue
             self._asked.clear()
-            before = self._snapshot
-            if await source.read():
-                self._keep(boot, snapshot := disk.snapshot_of(source.stream, source.parts, before))
-                if snapshot is not before:
-                    link.publish(snapshot)
-
-    # ---- the snapshot
-
-    def _read_kept(self, boot: ControlBoot) -> None:
-        try:
-            self._kept = disk.read(Path(boot.state.directory), boot.state.secret)
-        except disk.SnapshotError as error:
-            say(str(error))
-        if self._kept is not None:
-            self._snapshot = self._kept.snapshot
-
-    def _keep(self, boot: ControlBoot, snapshot: Snapshot) -> None:
-        """On the disk first, then for workers. Where the disk cannot take it, those that run have it all the same."""
-        self._snapshot = snapshot
-        if self._kept is not None and self._kept.snapshot is snapshot:
-            return
-        kept = disk.Kept(snapshot=snapshot)
-        try:
-            disk.write(Path(boot.state.directory), boot.state.secret, kept)
-        except OSError as error:
-            say(f"the snapshot cannot be written: {error.strerror}; workers that start now need this process")
-            return
-        self._kept = kept
+            if await source.read() and source.snapshot is not None:
+                _keep(boot, source)
+                link.publish(source.snapshot)
 
     # ---- orders
 
@@ -147,14 +127,23 @@ def say(line: str) -> None:
     sys.stderr.write(f"control: {line}\n")
 
 
-def _adopted(descriptor: int) -> socket.socket:
-    """An inherited socket, which goes no further."""
-    os.set_inheritable(descriptor, False)
-    return socket.socket(fileno=descriptor)
+def _read_kept(boot: ControlBoot) -> Kept | None:
+    try:
+        return read(Path(boot.state.directory), boot.state.secret)
+    except SnapshotError as error:
+        say(str(error))
+        return None
+
+
+def _keep(boot: ControlBoot, source: CatalogueSource) -> None:
+    """On the disk first, then for workers. Where the disk cannot take it, those that run have it all the same."""
+    assert source.snapshot is not None
+    try:
+        write(Path(boot.state.directory), boot.state.secret, Kept(snapshot=source.snapshot, objects=source.objects))
+    except OSError as error:
+        say(f"the snapshot cannot be written: {error.strerror}; workers that start now need this process")
 
 
 async def serve(descriptor: int) -> int:
     """Be the child whose pair is `descriptor`."""
-    pipe = _adopted(descriptor)
-    pipe.setblocking(False)
-    return await Process().run(pipe)
+    return await Process().run(adopted(descriptor))

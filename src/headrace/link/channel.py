@@ -1,6 +1,8 @@
 """One connection between two processes: messages both ways, and word of its end."""
 
 import asyncio
+import os
+import socket
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -9,6 +11,14 @@ import msgspec
 from headrace.link.frame import FrameError, Unframer, frame
 
 M = TypeVar("M")
+
+
+def adopted(descriptor: int) -> socket.socket:
+    """An inherited socket: it does not block, and goes no further. Raises OSError where it is none."""
+    os.set_inheritable(descriptor, False)
+    sock = socket.socket(fileno=descriptor)
+    sock.setblocking(False)
+    return sock
 
 
 class Channel(asyncio.Protocol, Generic[M]):

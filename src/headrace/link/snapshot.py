@@ -14,7 +14,7 @@ import msgspec
 
 from headrace.link.address import SNAPSHOT
 from headrace.link.messages import Snapshot
-from headrace.model.catalogue import CatalogueParts
+from headrace.model.catalogue import CatalogueParts, StoredObject
 from headrace.model.settings import StreamSettings
 from headrace.sealing import SealError, seal, unseal
 
@@ -27,8 +27,8 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
 
     format: int = FORMAT
     snapshot: Snapshot
-    database: CatalogueParts = CatalogueParts()
-    """What of it the database had, shadowed objects included: for a start while the database is away."""
+    objects: tuple[StoredObject, ...] = ()
+    """What the database had, as it had it: for a start while the database is away."""
 
 
 class SnapshotError(Exception):

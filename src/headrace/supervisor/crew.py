@@ -106,6 +106,7 @@ class Crew:
                     self._children[number].send(Drain(replaced=True))
                     self._say(f"{self._children[number]} is replaced and drains")
                 case Rest(seconds):
+                    self._say(f"{self._role.title} is started again in {seconds:g} s: it ended soon after its start")
                     self._rest = self._loop.call_later(seconds, self._rested)
         self._changed()
 
@@ -162,5 +163,3 @@ class Crew:
         why = f": {child.reason}" if child.reason else ""
         self._say(f"{child} has drained" if expected else f"{child} ended ({words_for(status)}){why}")
         self._perform(self.seat.died(number, self._loop.time()))
-        if self.seat.phase is Phase.RESTING:
-            self._say(f"{self._role.title} is started again in a moment: it ended too soon after its start")

@@ -21,7 +21,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from headrace.link import snapshot as disk
-from headrace.link.channel import Channel
+from headrace.link.channel import Channel, adopted
 from headrace.link.client import LinkClient
 from headrace.link.messages import (
     Catalogue,
@@ -98,7 +98,7 @@ class Process:
             link.close()
 
     async def _serve(self, boot: WorkerBoot, found: Snapshot, link: LinkClient) -> int:
-        sockets = [_adopted(descriptor) for descriptor in boot.listeners]
+        sockets = [adopted(descriptor) for descriptor in boot.listeners]
         try:
             settings = Settings(boot.server, boot.state, found.stream)
             self._worker = worker = Worker(settings, found.parts, self._report, boot.node, boot.slot)
@@ -202,14 +202,6 @@ class Process:
         sys.stderr.write(f"{self._title}: {line}\n")
 
 
-def _adopted(descriptor: int) -> socket.socket:
-    """An inherited socket, which goes no further."""
-    os.set_inheritable(descriptor, False)
-    return socket.socket(fileno=descriptor)
-
-
 async def serve(descriptor: int) -> int:
     """Be the child whose pair is `descriptor`."""
-    pipe = _adopted(descriptor)
-    pipe.setblocking(False)
-    return await Process().run(pipe)
+    return await Process().run(adopted(descriptor))
