@@ -5,8 +5,9 @@ import heapq
 from collections.abc import Callable
 from typing import Any
 
+from headrace.http.chunk import data_of
 from headrace.model.headers import Headers
-from headrace.model.ports import BodyReceiver, SinkWatcher
+from headrace.model.ports import BodyReceiver, SinkWatcher, TakeFrame
 from headrace.model.problem import Problem
 from headrace.model.request import ReplyHead
 from headrace.model.wire import BodyEnd
@@ -109,6 +110,15 @@ class Sink:
         assert self.started and data and not self.finished
         self.said.append(("write", data))
 
+    @property
+    def takes_frames(self) -> bool:
+        """Whether a body is under way."""
+        return self.started and not self.finished
+
+    def frame(self, frame: bytes) -> None:
+        """Relayed bytes in their frame."""
+        self.write(data_of(frame))
+
     def insert(self, data: bytes) -> None:
         """Our own bytes."""
         assert self.started and data and not self.finished
@@ -161,6 +171,7 @@ class Upstream:
         self.said: list[str] = []
         self.already = already
         self.receiver: BodyReceiver | None = None
+        self.frames: TakeFrame | None = None
         self.uploaded_at: float | None = None
         self.failed_with: Problem | None = None
         self.closed = False
@@ -174,9 +185,10 @@ class Upstream:
         """All of it, where the test says so."""
         return self.complete
 
-    def attach(self, receiver: BodyReceiver) -> None:
+    def attach(self, receiver: BodyReceiver, frames: TakeFrame | None = None) -> None:
         """Push what came already, then what follows."""
         self.receiver = receiver
+        self.frames = frames
         for piece in self.already:
             self.push(piece)
         self.already = ()

@@ -4,10 +4,12 @@ A protocol's observer may fail on anything that an upstream sends; such an event
 unreadable, and taken for progress, since it is an event.
 """
 
+from collections.abc import Sequence
+
 from headrace.http.coding import decode_body
 from headrace.model.outcome import End, Outcome
 from headrace.model.problem import Problem
-from headrace.model.wire import BodyEnd, Sight
+from headrace.model.wire import BodyEnd, Plain, Sight
 from headrace.protocols.interface import Observer
 
 MOST_DECODED_BYTES = 64 * 1024 * 1024
@@ -31,6 +33,18 @@ class Meter:
         except Exception:  # noqa: BLE001  any defect of a reading is the meter's, never the relay's
             self.unreadable += 1
             return Sight.PROGRESS
+
+    def plain_like(self, event: bytes) -> Plain | None:
+        """How to tell that another event is as plain as this one."""
+        return self.observer.plain_like(event)
+
+    def observe_plain(self, events: Sequence[bytes]) -> bool:
+        """A run of plain events; False where each has to be observed."""
+        try:
+            return self.observer.observe_plain(events)
+        except Exception:  # noqa: BLE001  as in `observe`
+            self.unreadable += len(events)
+            return True
 
     @property
     def finished(self) -> bool:

@@ -19,6 +19,12 @@ class BodyReceiver(Protocol):
         """The body is over. Called exactly once, and nothing after it."""
 
 
+TakeFrame = Callable[[bytes, int], bool]
+"""Given bytes that begin as one chunk of their size does in the very form of `http.chunk.FRAME`, and where the data
+begin; whether they were taken. They are a chunk if they end in CRLF, and may be taken only then. Of those that were
+not, `BodyReceiver.body` gets the data."""
+
+
 class Attempt(Protocol):
     """One upstream request under way: its answer, and the hold on its connection."""
 
@@ -28,8 +34,11 @@ class Attempt(Protocol):
     def whole(self) -> bytes | None:
         """The body, where all of it is here already; then there is nothing to attach to."""
 
-    def attach(self, receiver: BodyReceiver) -> None:
-        """Push what came already to `receiver`, in this call, then all that follows as it comes."""
+    def attach(self, receiver: BodyReceiver, frames: "TakeFrame | None" = None) -> None:
+        """Push what came already to `receiver`, in this call, then all that follows as it comes.
+
+        A read that is one whole chunk is offered to `frames` first.
+        """
 
     def fail(self, problem: Problem) -> None:
         """End the wait for the head with `problem` and close the connection. Nothing happens after the head."""
@@ -73,6 +82,13 @@ class Sink(Protocol):
 
     def write(self, data: bytes) -> None:
         """Relayed bytes: hashed, framed and handed to the transport in this call."""
+
+    @property
+    def takes_frames(self) -> bool:
+        """Whether `frame` may be called: the body is chunked and not over."""
+
+    def frame(self, frame: bytes) -> None:
+        """Relayed bytes as `write` would frame them, framed already (`http.chunk.FRAME`)."""
 
     def insert(self, data: bytes) -> None:
         """Bytes of the gateway's own: not hashed."""

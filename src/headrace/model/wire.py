@@ -1,6 +1,7 @@
 """Names of the wire: protocols, dialects, operations and the ways in which a body ends."""
 
 from enum import Enum
+from typing import NamedTuple
 
 
 class WireProtocol(Enum):
@@ -76,3 +77,15 @@ class Sight(Enum):
     """The upstream reports a failure in the stream."""
     COMMENT = "comment"
     """A heartbeat that is made of comments alone (dropped on Gemini streams, whose SDKs fail on it)."""
+
+
+class Plain(NamedTuple):
+    """How to tell by its bytes that an event of one data line is surely PROGRESS or PREAMBLE. Who needs to know no more
+    of it at once may have it observed later, in order."""
+
+    begins: bytes
+    """How it begins."""
+    needs: bytes = b""
+    """What stands in it."""
+    lacks: bytes = b"\0"
+    """What does not."""

@@ -1,27 +1,29 @@
 """Reads Chat Completions responses: one stream event by event, or one whole completion.
 
 Wire facts (OpenAI's published types): a chunk has `choices[].delta`, `choices[].finish_reason` per choice, and usage
-either
-null or an object; usage is recognised by being non-null, never by empty choices (a moderation chunk has none either).
-The
-stream's own end is `data: [DONE]`; it is good when every choice that began has a finish_reason.
+either null or an object; usage is recognised by being non-null, never by empty choices (a moderation chunk has none
+either). The stream's own end is `data: [DONE]`; it is good when every choice that began has a finish_reason.
 """
 
 import json
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
 from headrace.model.outcome import End, Outcome
 from headrace.model.problem import Kind, Problem
 from headrace.model.usage import NOTHING, Usage
-from headrace.model.wire import BodyEnd, Sight
+from headrace.model.wire import BodyEnd, Plain, Sight
 from headrace.protocols.interface import Features
+from headrace.protocols.lenient import as_kind, whole, word
 from headrace.protocols.openai_fault import problem_from_error
+from headrace.protocols.plain import chat_texts
 from headrace.sse.event import parse
 
 MOST_WORD = 200
 """Characters that are kept of the upstream's own words: they go into the entry, which is small."""
+_PLAIN = Plain(b"data: {", b'"finish_reason":null', b'"error"')
 _INCOMPLETE = frozenset(("length", "content_filter"))
 _INTERRUPTED = Problem(
     Kind.UPSTREAM_INTERRUPTED, "The upstream's stream broke off before its end. Send the whole request again."
@@ -79,8 +81,6 @@ class _Chunk(msgspec.Struct, gc=False):
     error: Any = None
     model: str | None = None
 
-
-T = TypeVar("T")
 
 _decode = msgspec.json.Decoder(_Chunk).decode
 
@@ -144,6 +144,19 @@ class ChatObserver:
         except (msgspec.MsgspecError, RecursionError):
             chunk = _read_leniently(parsed.data)
         return self._see(chunk) if chunk is not None else Sight.HEARTBEAT
+
+    def plain_like(self, event: bytes) -> Plain | None:
+        """A chunk whose choice is open, and that is no error: it generates something or begins a choice."""
+        return _PLAIN
+
+    def observe_plain(self, events: Sequence[bytes]) -> bool:
+        """Chunks with content of the one choice that has begun."""
+        texts = chat_texts(events) if self.served_model and self._finishes.get(0, "") is None else None
+        if texts is None:
+            return False
+        self.usage_is_final = False
+        self.features.run(texts)
+        return True
 
     def ended(self, how: BodyEnd) -> Outcome:
         """What the end of the body means: good behind `[DONE]` or once all choices are finished; a cut in the tail
@@ -323,7 +336,7 @@ def _read_leniently(payload: bytes) -> _Chunk | None:
     if not isinstance(value, dict):
         return chunk
     chunk.error = value.get("error")
-    chunk.model = _word(value.get("model"))
+    chunk.model = word(value.get("model"))
     chunk.usage = _lenient_usage(value.get("usage"))
     choices = value.get("choices")
     if isinstance(choices, list):
@@ -337,7 +350,7 @@ def _lenient_choice(value: dict[str, Any]) -> _Choice:
         index=index if isinstance(index, int) else 0,
         delta=_lenient_delta(value.get("delta")),
         message=_lenient_delta(value.get("message")),
-        finish_reason=_word(value.get("finish_reason")),
+        finish_reason=word(value.get("finish_reason")),
     )
 
 
@@ -345,51 +358,32 @@ def _lenient_delta(value: object) -> _Delta | None:
     if not isinstance(value, dict):
         return None
     delta = _Delta(audio=value.get("audio"))
-    delta.content = _as(value.get("content"), str)
-    delta.refusal = _as(value.get("refusal"), str)
-    delta.reasoning_content = _as(value.get("reasoning_content"), str)
-    delta.reasoning = _as(value.get("reasoning"), str)
-    delta.tool_calls = _as(value.get("tool_calls"), list[_ToolCall])
-    delta.function_call = _as(value.get("function_call"), _Function)
+    delta.content = as_kind(value.get("content"), str)
+    delta.refusal = as_kind(value.get("refusal"), str)
+    delta.reasoning_content = as_kind(value.get("reasoning_content"), str)
+    delta.reasoning = as_kind(value.get("reasoning"), str)
+    delta.tool_calls = as_kind(value.get("tool_calls"), list[_ToolCall])
+    delta.function_call = as_kind(value.get("function_call"), _Function)
     return delta
 
 
 def _lenient_usage(value: object) -> _Usage | None:
     if not isinstance(value, dict):
         return None
-    usage = _Usage(_whole(value.get("prompt_tokens")), _whole(value.get("completion_tokens")))
+    usage = _Usage(whole(value.get("prompt_tokens")), whole(value.get("completion_tokens")))
     into, out = value.get("prompt_tokens_details"), value.get("completion_tokens_details")
     if isinstance(into, dict):
         usage.prompt_tokens_details = _InputDetails(
-            _whole(into.get("cached_tokens")),
-            _whole(into.get("cache_write_tokens")),
-            _whole(into.get("audio_tokens")),
+            whole(into.get("cached_tokens")),
+            whole(into.get("cache_write_tokens")),
+            whole(into.get("audio_tokens")),
         )
     if isinstance(out, dict):
         usage.completion_tokens_details = _OutputDetails(
-            _whole(out.get("reasoning_tokens")), _whole(out.get("audio_tokens"))
+            whole(out.get("reasoning_tokens")), whole(out.get("audio_tokens"))
         )
     return usage
 
 
-def _whole(value: object) -> int | None:
-    """A count, however it is spelled: 100, 1.0E+2."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _word(value: object) -> str | None:
-    """A text that goes into records, which are UTF-8: half a surrogate pair becomes a question mark."""
-    return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else None
-
-
 def _refuse_constant(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
-
-
-def _as(value: object, kind: type[T]) -> T | None:
-    try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError:
-        return None

@@ -7,6 +7,7 @@ nothing. finishReason may never come, since proto3 leaves out what is not set. C
 A blocked prompt has a blockReason and no candidates, and that is a normal end. An array ends with its bracket.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ import msgspec
 from headrace.model.outcome import End, Outcome
 from headrace.model.problem import Kind, Problem
 from headrace.model.usage import NOTHING, Usage
-from headrace.model.wire import BodyEnd, Sight
+from headrace.model.wire import BodyEnd, Plain, Sight
 from headrace.protocols.gemini_fault import problem_from_error
 from headrace.protocols.gemini_usage import Counts, usage_from
 from headrace.protocols.interface import Features
@@ -79,6 +80,9 @@ class _Chunk(msgspec.Struct, rename="camel", gc=False):
 
 _decode = msgspec.json.Decoder(_Chunk).decode
 _decode_many = msgspec.json.Decoder(list[_Chunk]).decode
+
+
+_PLAIN = Plain(b"data: {", lacks=b'"error"')
 
 
 class GeminiObserver:
@@ -154,6 +158,20 @@ class GeminiObserver:
             self._torn = parsed.data.lstrip().startswith((b"{", b"["))
             return Sight.HEARTBEAT
         return self._see(chunk)
+
+    def plain_like(self, event: bytes) -> Plain | None:
+        """A chunk that is no error; no other ends a stream by itself."""
+        return None if self.array else _PLAIN
+
+    def observe_plain(self, events: Sequence[bytes]) -> bool:
+        """Chunks of one data line each."""
+        try:
+            chunks = [_decode(event[6:]) for event in events]
+        except (msgspec.MsgspecError, RecursionError):
+            return False
+        for chunk in chunks:
+            self._see(chunk)
+        return True
 
     def ended(self, how: BodyEnd) -> Outcome:
         """What the end of the body means: framed, it is good, unless it tore a chunk apart; closed, behind a

@@ -1,5 +1,6 @@
 """What the line asks of a protocol. A protocol knows its own API and nothing of the others, of sockets or of time."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -8,7 +9,7 @@ from headrace.model.outcome import Outcome
 from headrace.model.problem import Problem
 from headrace.model.request import Call, Reply, ReplyHead, RequestHead, UpstreamRequest
 from headrace.model.usage import Usage
-from headrace.model.wire import BodyEnd, Dialect, Sight, WireProtocol
+from headrace.model.wire import BodyEnd, Dialect, Plain, Sight, WireProtocol
 
 
 @dataclass(slots=True)
@@ -18,6 +19,11 @@ class Features:
     events: int = 0
     ascii_bytes: int = 0
     other_bytes: int = 0
+
+    def run(self, texts: list[str]) -> None:
+        """Count a run of events with one piece of text in each."""
+        self.events += len(texts)
+        self.text("".join(texts))
 
     def text(self, text: str) -> None:
         """Count one piece of generated text."""
@@ -59,6 +65,14 @@ class Observer(Protocol):
 
     def observe(self, event: bytes) -> Sight:
         """One whole event, with its line ends. May raise on anything: the meter catches."""
+
+    def plain_like(self, event: bytes) -> Plain | None:
+        """How to tell that another event is as plain as this one, as long as no output has finished; None where that
+        cannot be told from its bytes."""
+
+    def observe_plain(self, events: Sequence[bytes]) -> bool:
+        """A run of events that were found plain by one `Plain`; False, and nothing is noted, where each has to be
+        observed."""
 
     def observe_body(self, body: bytes) -> Outcome:
         """A whole reply without streaming, status 2xx, decoded."""

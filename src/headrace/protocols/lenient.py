@@ -9,6 +9,7 @@ from typing import Any, TypeVar, get_args, get_origin
 import msgspec
 
 S = TypeVar("S", bound=msgspec.Struct)
+T = TypeVar("T")
 
 
 def read_leniently(payload: bytes, kind: type[S]) -> S | None:
@@ -45,9 +46,9 @@ def _as(value: object, kind: Any) -> object:
     if kind is Any:
         return value
     if kind is str:
-        return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else None
+        return word(value)
     if kind is int:
-        return _whole(value)
+        return whole(value)
     if get_origin(kind) is list:
         (item,) = get_args(kind)
         return [found for one in value if (found := _as(one, item)) is not None] if isinstance(value, list) else None
@@ -56,11 +57,25 @@ def _as(value: object, kind: Any) -> object:
     return None
 
 
-def _whole(value: object) -> int | None:
+def _refuse_constant(name: str) -> object:
+    raise ValueError(f"{name} is not JSON")
+
+
+def whole(value: object) -> int | None:
+    """A count, however it is spelled: 100, 1.0E+2."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _refuse_constant(name: str) -> object:
-    raise ValueError(f"{name} is not JSON")
+def word(value: object) -> str | None:
+    """A text that goes into records, which are UTF-8: half a surrogate pair becomes a question mark."""
+    return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else None
+
+
+def as_kind(value: object, kind: type[T]) -> T | None:
+    """`value` as a `kind`, if msgspec takes it for one."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return None

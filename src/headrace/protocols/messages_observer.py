@@ -9,6 +9,7 @@ message_start is provisional; each message_delta holds running totals. An end wi
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,11 +18,12 @@ import msgspec
 from headrace.model.outcome import End, Outcome
 from headrace.model.problem import Kind, Problem
 from headrace.model.usage import NOTHING, Usage
-from headrace.model.wire import BodyEnd, Sight
+from headrace.model.wire import BodyEnd, Plain, Sight
 from headrace.protocols.interface import Features
 from headrace.protocols.lenient import read_leniently
 from headrace.protocols.messages_fault import problem_from_error
 from headrace.protocols.messages_usage import Counts, usage_from
+from headrace.protocols.plain import messages_texts
 from headrace.sse.event import parse
 
 MOST_WORD = 200
@@ -32,6 +34,7 @@ _INTERRUPTED = Problem(
     Kind.UPSTREAM_INTERRUPTED, "The upstream's stream broke off before its end. Send the whole request again."
 )
 _DELTA_EVENT = b"event: content_block_delta\ndata: {"
+_PLAIN = Plain(_DELTA_EVENT)
 _DELTA_AT = len(_DELTA_EVENT) - 1
 _NAMES = {
     name.encode(): name
@@ -158,6 +161,20 @@ class MessagesObserver:
                 self.begun = self._named = True
                 return Sight.PROGRESS
         return self._take_apart(event)
+
+    def plain_like(self, event: bytes) -> Plain | None:
+        """A piece of a content block, whatever is in it."""
+        return _PLAIN
+
+    def observe_plain(self, events: Sequence[bytes]) -> bool:
+        """Pieces of text."""
+        texts = messages_texts(events, _DELTA_AT)
+        if texts is None:
+            return False
+        self.begun = self._named = True
+        self.usage_is_final = False
+        self.features.run(texts)
+        return True
 
     def ended(self, how: BodyEnd) -> Outcome:
         """What the end of the body means: good behind message_stop only."""

@@ -7,6 +7,7 @@ completion_tokens, or input_tokens and output_tokens, or total_tokens alone wher
 image variations and speech in bytes have none; transcriptions may count seconds instead.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ import msgspec
 from headrace.model.outcome import End, Outcome
 from headrace.model.problem import Problem
 from headrace.model.usage import NOTHING, Usage
-from headrace.model.wire import BodyEnd, Sight, WireProtocol
+from headrace.model.wire import BodyEnd, Plain, Sight, WireProtocol
 from headrace.protocols.interface import Features
 from headrace.protocols.lenient import read_leniently
 from headrace.protocols.openai_fault import problem_from_error
@@ -116,6 +117,14 @@ class PassthroughObserver:
             return Outcome(End.COMPLETED, "unreadable")
         self._see(read)
         return self.ended(BodyEnd.FRAMED)
+
+    def plain_like(self, event: bytes) -> Plain | None:
+        """Each family has another; none is common enough."""
+        return None
+
+    def observe_plain(self, events: Sequence[bytes]) -> bool:
+        """Never asked."""
+        return False
 
     def ended(self, how: BodyEnd) -> Outcome:
         """The end of the body is a good end, unless the upstream said before that it failed."""

@@ -6,6 +6,7 @@ stream's own end is `response.completed`, `response.incomplete` or `response.fai
 failure too. Events of types that are not known here are progress and nothing else.
 """
 
+from collections.abc import Sequence
 from enum import Enum, auto
 
 import msgspec
@@ -13,10 +14,11 @@ import msgspec
 from headrace.model.outcome import End, Outcome
 from headrace.model.problem import Kind, Problem
 from headrace.model.usage import NOTHING, Usage
-from headrace.model.wire import BodyEnd, Sight
+from headrace.model.wire import BodyEnd, Plain, Sight
 from headrace.protocols.fault import clean_text
 from headrace.protocols.interface import Features
 from headrace.protocols.openai_fault import problem_from_error
+from headrace.protocols.plain import responses_texts
 from headrace.protocols.responses_failure import Identity
 from headrace.protocols.responses_objects import (
     Event,
@@ -81,6 +83,8 @@ _ROLES = {
 
 
 _TEXTS = frozenset(name for name, role in _ROLES.items() if role is _Role.TEXT)
+_PLAIN = {name: Plain(b'event: %b\ndata: {"type":"%b",' % (name, name)) for name in map(str.encode, _TEXTS)}
+"""By event name: only the name is told by the bytes, so each run of like events learns its own."""
 
 
 class ResponsesObserver:
@@ -134,6 +138,21 @@ class ResponsesObserver:
                     seen.type = _type_of(event[7 : line - 1] if line else b"", payload)
                 return self._see(seen, payload)
         return self._take_apart(event)
+
+    def plain_like(self, event: bytes) -> Plain | None:
+        """A piece of text of the same kind."""
+        return _PLAIN.get(event[len(b"event: ") : event.find(b"\n")])
+
+    def observe_plain(self, events: Sequence[bytes]) -> bool:
+        """Pieces of text of one kind."""
+        found = responses_texts(events)
+        if found is None or not found[1] <= _TEXTS:
+            return False
+        self.usage_is_final = False
+        self.features.run(found[0])
+        self.identity.last_number = found[2]
+        self.identity.begun = True
+        return True
 
     def ended(self, how: BodyEnd) -> Outcome:
         """What the end of the body means: only a terminal event is an end."""

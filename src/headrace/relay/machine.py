@@ -38,9 +38,8 @@ class Machine:
     """One exchange's stream. For each attempt `begin`, at its head `answered`, then `feed` and `upstream_end`."""
 
     __slots__ = (
-        "_after_cr", "_framer", "_framing", "_hold", "_holds_preamble", "_keeps_comments", "_limits", "_meter",
-        "_observe", "_skip_event", "_voice", "clock", "early_open", "head_sent", "outcome", "plain", "state",
-        "step", "trace",
+        "_after_cr", "_framing", "_hold", "_holds_preamble", "_keeps_comments", "_limits", "_observe", "_skip_event",
+        "_voice", "clock", "early_open", "framer", "head_sent", "meter", "outcome", "plain", "state", "step", "trace",
     )  # fmt: skip
 
     def __init__(
@@ -58,8 +57,8 @@ class Machine:
         self._keeps_comments = keeps_comments
         self._hold = Hold()
         self._framing = framing
-        self._framer = framing()
-        self._meter: Meter | None = None
+        self.framer = framing()
+        self.meter: Meter | None = None
         self._observe: Callable[[bytes], Sight] | None = None
         self._holds_preamble = limits.commit is Commit.FIRST_OUTPUT
         self._skip_event = False
@@ -68,7 +67,7 @@ class Machine:
     def begin(self, now: float) -> None:
         """A new attempt: what was held of the one before is forgotten."""
         self.trace.removed += self._hold.discard()
-        self._framer = self._framing()
+        self.framer = self._framing()
         self.clock.begin(now)
 
     def rest(self) -> None:
@@ -77,7 +76,7 @@ class Machine:
 
     def answered(self, meter: Meter, now: float) -> None:
         """The attempt's head is a 2xx event stream; `meter` sees its events."""
-        self._meter = meter
+        self.meter = meter
         self._observe = meter.observe
         self.clock.answered_at = now
         self.clock.uploaded_at = min(self.clock.uploaded_at, now)
@@ -88,7 +87,7 @@ class Machine:
         self.trace.received += len(data)
         if self.state is not State.COMMITTED or self.plain:
             return self._feed_otherwise(data, now)
-        framer = self._framer
+        framer = self.framer
         events = framer.feed(data)
         if len(events) == 1 and not framer.stray_lf:
             # Nearly every call of every stream: one event, and it is progress.
@@ -164,7 +163,7 @@ class Machine:
         out: list[bytes] = []
         if self.plain or self.state is State.ENDED:
             return b""
-        if self._framer.held:
+        if self.framer.held:
             self._give_up_event(now, out)
         elif self.clock.held_since != NEVER:
             self._commit(out)
@@ -175,12 +174,12 @@ class Machine:
     def drain(self) -> tuple[Framing, Meter] | None:
         """What reads on once the client has left a stream that was committed and not at its end; else None."""
         gone = self.outcome is not None and self.outcome.end is End.CLIENT_GONE
-        return (self._framer, self._meter) if gone and self._meter is not None and self.trace.released else None
+        return (self.framer, self.meter) if gone and self.meter is not None and self.trace.released else None
 
     @property
     def held(self) -> int:
         """Bytes kept back: the unfinished event and what waits for the commit."""
-        return self._framer.held + self._hold.size
+        return self.framer.held + self._hold.size
 
     def _feed_otherwise(self, data: bytes, now: float) -> bytes:
         """Feeding in any state but plain COMMITTED."""
@@ -190,7 +189,7 @@ class Machine:
             lf = self._release([b"\n"], now) if data[0] == 0x0A else b""
             self._close_after_cr()
             return lf
-        events = self._framer.feed(data)
+        events = self.framer.feed(data)
         if not self.plain:
             return self._release(self._sift(events, now), now)
         self.clock.progress_at = now
@@ -198,15 +197,15 @@ class Machine:
             del events[0]
             self._skip_event = False
         for event in events:
-            self._move(self._observe(event), now)  # type: ignore[misc]
-        if self._skip_event or self._framer.held > self._limits.max_event:
-            self._framer.take_rest()
+            self.move(self._observe(event), now)  # type: ignore[misc]
+        if self._skip_event or self.framer.held > self._limits.max_event:
+            self.framer.take_rest()
             self._skip_event = True
         return self._release([data], now)
 
     def _sift(self, events: list[bytes], now: float) -> list[bytes]:
         """What of `events` goes to the client now, moving the state. An unfinished event counts as a heartbeat."""
-        framer = self._framer
+        framer = self.framer
         out: list[bytes] = []
         if framer.stray_lf:
             # It goes where its CR went.
@@ -227,7 +226,7 @@ class Machine:
     def _give_up_event(self, now: float, out: list[bytes]) -> list[bytes]:
         if self.state is State.WAITING:
             self._commit(out)
-        rest = self._framer.take_rest()
+        rest = self.framer.take_rest()
         self.trace.event(now, len(rest))
         out.append(rest)
         self.plain = self._skip_event = True
@@ -237,7 +236,7 @@ class Machine:
     def _place(self, event: bytes, sight: Sight, now: float, out: list[bytes]) -> None:
         """Put one event where it belongs: out to the client, into the hold, or nowhere."""
         clock = self.clock
-        self._framer.dropped = False
+        self.framer.dropped = False
         if sight is Sight.HEARTBEAT or sight is Sight.COMMENT:
             self._heartbeat(event, sight, now, out)
             return
@@ -248,7 +247,7 @@ class Machine:
             return
         if self.state is State.WAITING:
             if sight is Sight.ERROR:
-                self._fail((self._meter and self._meter.problem) or FAILED_FIRST)
+                self._fail((self.meter and self.meter.problem) or FAILED_FIRST)
                 return
             if sight is Sight.PREAMBLE and self._holds_preamble and self._hold.preamble(event, now):
                 clock.held_since = min(clock.held_since, now)
@@ -257,7 +256,7 @@ class Machine:
             self._commit(out)
         self.trace.event(now, len(event))
         out.append(event)
-        self._move(sight, now)
+        self.move(sight, now)
 
     def _heartbeat(self, event: bytes, sight: Sight, now: float, out: list[bytes]) -> None:
         self.clock.heartbeat_at = now
@@ -271,14 +270,14 @@ class Machine:
 
     def _remove(self, event: bytes) -> None:
         self.trace.removed += len(event)
-        self._framer.dropped = event.endswith(b"\r")
+        self.framer.dropped = event.endswith(b"\r")
 
     def _commit(self, out: list[bytes]) -> None:
         """From here on the exchange is bound to this attempt; what was held goes first."""
         self.state = State.COMMITTED
         self.clock.held_since = NEVER
         self.clock.first_seen = True
-        if self._framer.bom:
+        if self.framer.bom:
             self.trace.removed += len(BOM)
         for event, at, progress in self._hold.release():
             out.append(event)
@@ -286,20 +285,20 @@ class Machine:
                 self.trace.event(at, len(event))
         self.step = self.step or Step()
 
-    def _move(self, sight: Sight, now: float) -> None:
+    def move(self, sight: Sight, now: float) -> None:
         """The state after an event that was delivered."""
-        if self.state is not State.COMMITTED or self._meter is None:
+        if self.state is not State.COMMITTED or self.meter is None:
             return
         clock = self.clock
         if sight is Sight.TERMINAL or sight is Sight.ERROR:
             self.state = State.ENDING
-            self.outcome = self._meter.ended(BodyEnd.FRAMED)
+            self.outcome = self.meter.ended(BodyEnd.FRAMED)
             clock.ending_at = now
             self.step = self.step or Step()
         elif sight is Sight.FINISHED:
             clock.tail_at = now
             self.step = self.step or Step()
-        elif clock.tailing and not self._meter.finished:
+        elif clock.tailing and not self.meter.finished:
             clock.tail_at = NEVER
 
     def _release(self, out: list[bytes], now: float) -> bytes:
@@ -313,14 +312,14 @@ class Machine:
 
     def _repair(self, now: float) -> Repaired:
         """A last block that lacks only its blank line is an event: its bytes and the line ends that it lacks."""
-        rest = self._framer.rest()
+        rest = self.framer.rest()
         if not rest or self._observe is None or self.plain:
             return UNTOUCHED
         end = missing_end(rest)
         sight = self._observe(rest + end)
         if sight is Sight.HEARTBEAT or sight is Sight.COMMENT:
             return UNTOUCHED
-        self._framer.take_rest()
+        self.framer.take_rest()
         out: list[bytes] = []
         self._place(rest, sight, now, out)
         if not out:
@@ -329,7 +328,7 @@ class Machine:
         return self._release(out, now), end
 
     def _meaning(self, how: BodyEnd) -> Outcome:
-        return self._meter.ended(how) if self._meter is not None else CUT
+        return self.meter.ended(how) if self.meter is not None else CUT
 
     def _expire(self, verdict: Verdict, now: float) -> None:
         match verdict:
@@ -346,19 +345,19 @@ class Machine:
             case Verdict.STALL if self.state is State.WAITING:
                 self._fail(STALLED)
             case Verdict.STALL:
-                whole = self._meter is not None and self._meter.finished  # where no terminal event says so
+                whole = self.meter is not None and self.meter.finished  # where no terminal event says so
                 self._conclude(self._meaning(BodyEnd.CUT) if whole else Outcome(End.STALLED, "stall", STALLED), now)
 
     def _keep_alive(self, now: float) -> None:
         if self.plain:
             self.clock.out_at = now  # never again, but no reason to be asked at every turn of the wheel
-        if self.state is State.ENDING or self.plain or (self.trace.released and self._framer.cr_is_open):
+        if self.state is State.ENDING or self.plain or (self.trace.released and self.framer.cr_is_open):
             return
         self.step = Step(insert=self._keepalive(now))
 
     def _keepalive(self, now: float) -> bytes:
-        saw_id = self._meter is not None and self._meter.saw_id
-        keepalive = self._voice.keepalive(self._framer.line_end, saw_id)
+        saw_id = self.meter is not None and self.meter.saw_id
+        keepalive = self._voice.keepalive(self.framer.line_end, saw_id)
         self.clock.out_at = now
         if keepalive:
             self.trace.keepalives += 1
@@ -377,11 +376,11 @@ class Machine:
             return
         self.outcome = outcome
         heard = self.state is not State.WAITING
-        event = b"" if self.plain else self._voice.interrupt(outcome.problem, self._framer.line_end, heard)
+        event = b"" if self.plain else self._voice.interrupt(outcome.problem, self.framer.line_end, heard)
         if not event:
             self._end(outcome, repaired, abort=True)
             return
-        if alive and self.trace.released and self._framer.cr_is_open:
+        if alive and self.trace.released and self.framer.cr_is_open:
             self.state = State.CLOSING
             self._after_cr = (now + CR_GRACE_S, event)
             self.step = Step()

@@ -17,6 +17,7 @@ from headrace.model.settings import ClientGone, StreamSettings
 from headrace.model.wire import BodyEnd
 from headrace.relay.decoding import Decoding
 from headrace.relay.drain import Drain
+from headrace.relay.express import Express
 from headrace.relay.machine import Machine
 from headrace.relay.reply import ReplyMachine
 from headrace.relay.share import Share
@@ -31,8 +32,8 @@ class Pump:
     """One exchange's pump over all its attempts. `start` it when the first attempt begins; `stop` it in the end."""
 
     __slots__ = (
-        "_attempt", "_decoder", "_done", "_drain", "_headers", "_held", "_length", "_limits", "_on_commit", "_settled",
-        "_share", "_sink", "_status", "_stuck_at", "_stuck_unsent", "failure", "machine",
+        "_attempt", "_decoder", "_done", "_drain", "_express", "_headers", "_held", "_length", "_limits", "_on_commit",
+        "_settled", "_share", "_sink", "_status", "_stuck_at", "_stuck_unsent", "failure", "machine",
     )  # fmt: skip
 
     def __init__(
@@ -60,6 +61,7 @@ class Pump:
         self._held = 0
         self._drain: Drain | None = None
         self._decoder: Decoder | None = None
+        self._express: Express | None = None
         self._stuck_at = 0.0
         self._stuck_unsent = 0
 
@@ -75,6 +77,9 @@ class Pump:
         """Let go of everything; may be called at any time, and twice."""
         self._share.wheel.remove(self)
         self._sink.watch(None)
+        if self._express is not None:
+            self._express.close()
+            self._express = None
         if self._held:
             self._hold(0)
         if self._drain is not None:
@@ -113,12 +118,22 @@ class Pump:
             machine.whole(body, self._share.loop.time())
             self._act()
         else:
-            attempt.attach(self if decoder is None else Decoding(self, decoder))
+            self._attach(attempt)
         if self._settled:
             return self.failure
         self._done = done = self._share.loop.create_future()
         failure: Failure | None = await done
         return failure
+
+    def _attach(self, attempt: Attempt) -> None:
+        """Have the body pushed."""
+        if self._decoder is not None:
+            attempt.attach(Decoding(self, self._decoder))
+        elif isinstance(self.machine, Machine):
+            self._express = express = Express(self.machine, self._sink, self._share.loop.time, self._act)
+            attempt.attach(self, express.frame)
+        else:
+            attempt.attach(self)
 
     async def rest(self, seconds: float) -> None:
         """Wait between attempts; cut short when the exchange ends."""
@@ -131,6 +146,7 @@ class Pump:
 
     def end(self, outcome: Outcome) -> None:
         """End the exchange from outside: drain, an operator, a fault of our own."""
+        self._catch_up()
         self.machine.end(outcome, self._share.loop.time())
         self._act()
         if self._drain is not None and outcome.end is End.STOPPED:
@@ -141,6 +157,9 @@ class Pump:
     def body(self, data: bytes) -> None:
         """Bytes of the upstream's body."""
         machine = self.machine
+        express = self._express
+        if express is not None:
+            express.close()
         out = machine.feed(data, self._share.loop.time())
         if out:
             if self._on_commit is not None:
@@ -150,9 +169,12 @@ class Pump:
             self._hold(machine.held)
         if machine.step is not None:
             self._act()
+        if express is not None and out:
+            express.renew(out)
 
     def body_end(self, end: BodyEnd) -> None:
         """The upstream's body is over."""
+        self._catch_up()
         self.machine.upstream_end(end, self._share.loop.time())
         self._act()
 
@@ -183,6 +205,7 @@ class Pump:
 
     def tick(self, now: float) -> float | None:
         """Look at the clocks; when to look next."""
+        self._catch_up()
         machine = self.machine
         sink = self._sink
         unsent = sink.unsent
@@ -201,6 +224,11 @@ class Pump:
             self._stuck_unsent = 0
             return due
         return min(due, now + self._limits.write_timeout / STUCK_LOOKS)
+
+    def _catch_up(self) -> None:
+        """Have the machine see what went past it."""
+        if self._express is not None:
+            self._express.close()
 
     def _is_stuck(self, now: float, unsent: int) -> bool:
         """Whether the client has taken no byte for `write_timeout`. A client is only looked at when some limit is

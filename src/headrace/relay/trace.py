@@ -70,6 +70,25 @@ class Trace:
         if gap > self._shortest_kept:
             self._keep_gap(gap, number)
 
+    def run(self, times: list[float], events: list[bytes]) -> None:
+        """`event` for each of these, in order."""
+        number, last_at, shortest = self.events, self.last_at, self._shortest_kept
+        if number < FIRST_MARKS + LAST_MARKS:
+            for at, event in zip(times, events, strict=True):
+                self.event(at, len(event))
+            return
+        buckets, marks = self._buckets, self._last
+        for at, event in zip(times, events, strict=True):
+            marks[number % LAST_MARKS] = (at, len(event))
+            gap = at - last_at
+            last_at = at
+            buckets[bisect_left(GAP_BOUNDS_S, gap)] += 1
+            if gap > shortest:
+                self._keep_gap(gap, number)
+                shortest = self._shortest_kept
+            number += 1
+        self.events, self.last_at = number, last_at
+
     def insert(self, data: bytes) -> None:
         """The gateway puts `data` of its own behind what was delivered so far."""
         if self._insertions is None:

@@ -1,10 +1,11 @@
 """What a stream's machine asks of others: the framing and the metering of an attempt, and the client's protocol."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from headrace.model.outcome import Outcome
 from headrace.model.problem import Problem
-from headrace.model.wire import BodyEnd, Sight
+from headrace.model.wire import BodyEnd, Plain, Sight
 
 
 class Framing(Protocol):
@@ -16,6 +17,10 @@ class Framing(Protocol):
     dropped: bool
     lf_dropped: bool
     held: int
+
+    @property
+    def at_boundary(self) -> bool:
+        """Whether nothing is open."""
 
     def feed(self, data: bytes) -> list[bytes]:
         """The events that `data` (not empty) completes, in order; concatenated they are the stream."""
@@ -36,6 +41,12 @@ class Meter(Protocol):
 
     def observe(self, event: bytes) -> Sight:
         """What one whole event is."""
+
+    def plain_like(self, event: bytes) -> Plain | None:
+        """How to tell that another event is as plain as this one."""
+
+    def observe_plain(self, events: Sequence[bytes]) -> bool:
+        """A run of plain events; False where each has to be observed."""
 
     @property
     def finished(self) -> bool:

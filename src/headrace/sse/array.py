@@ -50,6 +50,11 @@ class ArrayFramer:
         self._closed = False
 
     @property
+    def at_boundary(self) -> bool:
+        """Not known: what stands between two elements is handed on with either."""
+        return False
+
+    @property
     def cr_is_open(self) -> bool:
         """Never: no piece has line ends that matter."""
         return False

@@ -26,15 +26,15 @@ class Framer:
     """Framing of one stream.
 
     `line_end` is the first line end that the stream showed (None before); `lone_cr` says that it has shown a line end
-    of
-    CR alone; `bom` that it began with a byte order mark, which is not part of any event; `stray_lf` that the bytes last
-    fed began with the LF of a CR that was handed on before. Who keeps the last event back for ever says so in
-    `dropped`; then `lf_dropped` says of a stray LF that it belongs to that event.
+    of CR alone; `bom` that it began with a byte order mark, which is not part of any event; `stray_lf` that the bytes
+    last fed began with the LF of a CR that was handed on before; `at_boundary` that nothing is open: what follows could
+    as well be fed to another framer. Who keeps the last event back for ever says so in `dropped`; then `lf_dropped`
+    says of a stray LF that it belongs to that event.
     """
 
     __slots__ = (
-        "_after_cr", "_at_line_start", "_bom_part", "_fresh", "_held", "_plain", "bom", "dropped", "held", "lf_dropped",
-        "line_end", "lone_cr", "stray_lf",
+        "_after_cr", "_at_line_start", "_bom_part", "_fresh", "_held", "_plain", "at_boundary", "bom",
+        "dropped", "held", "lf_dropped", "line_end", "lone_cr", "stray_lf",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -50,6 +50,7 @@ class Framer:
         self._after_cr = False
         self._fresh = True
         self._plain = False
+        self.at_boundary = False
         self._bom_part = b""
 
     def feed(self, data: bytes) -> list[bytes]:
@@ -116,7 +117,8 @@ class Framer:
             begin = position
             at_line_start = True
         last = data[-1]
-        self._plain = begin == size and last == _LF and self.line_end == b"\n" and not self.stray_lf
+        self.at_boundary = begin == size and last == _LF and not self.stray_lf
+        self._plain = self.at_boundary and self.line_end == b"\n"
         self._after_cr = last == _CR
         self._at_line_start = last in (_LF, _CR)
         if begin < size:

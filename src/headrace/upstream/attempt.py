@@ -12,7 +12,7 @@ import asyncio
 from time import monotonic
 
 from headrace.model.channel import Channel
-from headrace.model.ports import BodyReceiver
+from headrace.model.ports import BodyReceiver, TakeFrame
 from headrace.model.problem import Kind, Problem
 from headrace.model.request import ReplyHead, UpstreamRequest
 from headrace.upstream.connect import unreachable
@@ -124,10 +124,11 @@ class Attempt:
         """The body, where all of it is here already; then there is nothing to attach to."""
         return self._connection.whole() if self._connection is not None else None
 
-    def attach(self, receiver: BodyReceiver) -> None:
-        """Push what came already to `receiver`, in this call, then all that follows as it comes."""
+    def attach(self, receiver: BodyReceiver, frames: TakeFrame | None = None) -> None:
+        """Push what came already to `receiver`, in this call, then all that follows as it comes; whole chunks go to
+        `frames` first."""
         if self._connection is not None:
-            self._connection.attach(receiver)
+            self._connection.attach(receiver, frames)
 
     def fail(self, problem: Problem) -> None:
         """End the wait for the head with `problem` and close the connection. Nothing happens after the head."""

@@ -2,11 +2,14 @@
 
 from enum import Enum
 
+from headrace.http.chunk import HEADS, MOST_READ
 from headrace.model.headers import Headers
+from headrace.model.ports import TakeFrame
 from headrace.model.request import Fields
 
 MAX_HEAD = 64 * 1024
 MAX_FIELDS = 200
+_MOST_LINE = 5
 _END = b"\r\n\r\n"
 
 
@@ -45,3 +48,19 @@ def ends_clean(framing: Framing, data: bytes) -> bool:
     The parser reports other surplus bytes; blank lines it skips, and they too were not asked for.
     """
     return framing is Framing.COUNTED or (_END.endswith(data[-4:]) and not data.endswith(_END + b"\r\n"))
+
+
+def take_frames(data: bytes, frames: TakeFrame) -> int:
+    """Offer the chunks at the beginning of a read one by one; how many bytes were taken."""
+    at = 0
+    while (line := data.find(b"\r\n", at, at + _MOST_LINE)) > 0:
+        try:
+            end = line + 4 + int(data[at:line], 16)
+        except ValueError:
+            break
+        if end > len(data) or end - at >= MOST_READ or data[at : line + 2] != HEADS[end - at]:
+            break
+        if not frames(data[at:end], line + 2 - at):
+            break
+        at = end
+    return at

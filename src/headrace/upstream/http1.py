@@ -18,8 +18,9 @@ from typing import Protocol, cast
 
 from httptools import HttpParserCallbackError, HttpParserError, HttpResponseParser
 
+from headrace.http.chunk import CRLF, HEADS, MOST_READ
 from headrace.model.headers import Headers, lower_case
-from headrace.model.ports import BodyReceiver
+from headrace.model.ports import BodyReceiver, TakeFrame
 from headrace.model.request import ReplyHead
 from headrace.model.wire import BodyEnd
 from headrace.upstream.framing import (
@@ -29,6 +30,7 @@ from headrace.upstream.framing import (
     MalformedError,
     ends_clean,
     framing_of,
+    take_frames,
     wire_size,
 )
 from headrace.upstream.gate import Gate
@@ -64,34 +66,11 @@ class Connection(asyncio.Protocol):
     """One connection to one origin. Made by the pool, lent to an attempt, given back or closed by `release`."""
 
     __slots__ = (
-        "_acked",
-        "_complete",
-        "_early",
-        "_end",
-        "_ended",
-        "_expecting",
-        "_fed",
-        "_feed",
-        "_framing",
-        "_head_only",
-        "_headers",
-        "_holder",
-        "_keeper",
-        "_parser",
-        "_push",
-        "_reading_paused",
-        "_receiver",
-        "_reusable",
-        "_sock",
-        "_transport",
-        "_turn",
-        "_unsent",
-        "_writing_paused",
-        "gate",
-        "idle_until",
-        "key",
+        "_acked", "_between_chunks", "_complete", "_early", "_end", "_ended", "_expecting", "_fed", "_feed", "_frames",
+        "_framing", "_head_only", "_headers", "_holder", "_keeper", "_parser", "_push", "_reading_paused", "_receiver",
+        "_reusable", "_sock", "_transport", "_turn", "_unsent", "_writing_paused", "gate", "idle_until", "key",
         "served",
-    )
+    )  # fmt: skip
 
     def __init__(self, keeper: Keeper, key: Origin, sock: socket.socket) -> None:
         self.key = key
@@ -126,6 +105,8 @@ class Connection(asyncio.Protocol):
         self._early: list[bytes] | None = None
         self._receiver: BodyReceiver | None = None
         self._push: Callable[[bytes], object] = _ignore
+        self._frames: TakeFrame | None = None
+        self._between_chunks = False
         self._end: Callable[[BodyEnd], None] | None = None
 
     # ------------------------------------------------------------------------------------------------- for the holder
@@ -170,12 +151,16 @@ class Connection(asyncio.Protocol):
         self._forget_receiver()
         return body
 
-    def attach(self, receiver: BodyReceiver) -> None:
-        """Push what came already, and its end if it came, in this call; then all that follows as it comes."""
+    def attach(self, receiver: BodyReceiver, frames: TakeFrame | None = None) -> None:
+        """Push what came already, and its end if it came, in this call; then all that follows as it comes.
+
+        `frames` is offered each whole chunk that is framed as we would: the parser need not see it.
+        """
         early, self._early = self._early, None
         self._receiver = receiver
         self._end = receiver.body_end
         self._push = push = receiver.body
+        self._frames = frames
         self._turn = False
         for data in early or ():
             if self._receiver is not receiver:
@@ -239,6 +224,22 @@ class Connection(asyncio.Protocol):
         transport.set_write_buffer_limits(high=1, low=0)
 
     def data_received(self, data: bytes) -> None:
+        if self._between_chunks:
+            frames = self._frames
+            if frames is not None:
+                size = len(data)
+                head = HEADS[size] if size < MOST_READ else b"\0"
+                if data.startswith(head):
+                    if frames(data, len(head)):
+                        return
+                elif taken := take_frames(data, frames):
+                    if taken == size:
+                        return
+                    data = data[taken:]
+            self._between_chunks = False
+        self._parse(data)
+
+    def _parse(self, data: bytes) -> None:
         if not self._expecting:
             self._reusable = False
             self.close()
@@ -252,6 +253,8 @@ class Connection(asyncio.Protocol):
             return
         if self._turn or self._complete:
             self._after_feed(data)
+        elif self._between_chunks and not data.endswith(CRLF):
+            self._between_chunks = False  # the next one's size is half here
 
     def eof_received(self) -> None:
         if self._expecting:
@@ -327,6 +330,12 @@ class Connection(asyncio.Protocol):
             self._push = _ignore
         holder.on_reply(head)
 
+    def on_chunk_header(self) -> None:
+        self._between_chunks = False
+
+    def on_chunk_complete(self) -> None:
+        self._between_chunks = True
+
     def on_body(self, data: bytes) -> None:
         self._push(data)
 
@@ -381,5 +390,5 @@ class Connection(asyncio.Protocol):
             deliver(end)
 
     def _forget_receiver(self) -> None:
-        self._receiver = self._end = self._early = None
+        self._receiver = self._end = self._early = self._frames = None
         self._push = _ignore

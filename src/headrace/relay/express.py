@@ -1,0 +1,126 @@
+"""The express lane of one stream: an event that is surely nothing but progress leaves as it came, frame and all, and
+what it says is read later, some events at a time.
+
+What an event costs is not its instructions but how cold they are: between two events the worker sleeps, and code and
+objects leave the caches. So only that is done at once which cannot wait: a look whether the read is one whole plain
+event, and the write. Metering, hash, marks and clocks follow for `MOST` events in one warm loop; whatever else looks at
+the stream (any other event, the wheel, an end) makes them follow first, so nobody sees the difference.
+"""
+
+from collections.abc import Callable
+
+from headrace.model.ports import Sink
+from headrace.model.wire import Sight
+from headrace.relay.clock import NEVER
+from headrace.relay.machine import Machine
+from headrace.relay.state import State
+
+MOST = 32
+"""Events that wait; a read that may pass has less than 1 KiB."""
+_FORMS = {b"\n": (b"\n\n\r\n", 4, 0), b"\r\n": (b"\r\n\r\n\r\n", 5, 2)}
+"""By line end: the end of a frame with one event, how far from there the LF of its data line stands, and how many CRs
+such an event has."""
+
+
+class Express:
+    """One attempt's. `frame` is a `model.ports.TakeFrame`; `stepped` is called where an event had the machine step.
+
+    `close` it before anything else is done with the machine, `renew` it after each event that went the long way.
+    """
+
+    __slots__ = (
+        "_begins", "_crs", "_frames", "_lacks", "_lf_at", "_machine", "_needs", "_open", "_sink", "_skip", "_stepped",
+        "_tail", "_time", "_times", "_write",
+    )  # fmt: skip
+
+    def __init__(self, machine: Machine, sink: Sink, time: Callable[[], float], stepped: Callable[[], None]) -> None:
+        self._machine = machine
+        self._sink = sink
+        self._write = sink.frame
+        self._time = time
+        self._stepped = stepped
+        self._open = False
+        self._frames: list[bytes] = []
+        self._times: list[float] = []
+        self._begins = self._needs = self._lacks = self._tail = b""
+        self._skip = self._lf_at = self._crs = 0
+
+    def frame(self, data: bytes, start: int) -> bool:
+        """Pass one frame on if it is one plain event. Its data begin at `start`."""
+        if (
+            not self._open
+            or not data.startswith(self._begins, start)
+            or self._needs not in data
+            or self._lacks in data
+            or data.find(b"\n", start + self._skip) != len(data) - self._lf_at
+            or not data.endswith(self._tail)
+        ):
+            return False
+        frames = self._frames
+        frames.append(data)
+        self._times.append(self._time())
+        self._write(data)
+        if len(frames) >= MOST:
+            self._settle()
+        return True
+
+    def close(self) -> None:
+        """Let what waits follow, and pass nothing until `renew`."""
+        self._open = False
+        if self._frames:
+            self._settle()
+
+    def renew(self, event: bytes) -> None:
+        """`event` went the long way: may others like it pass?"""
+        machine = self._machine
+        framer, meter = machine.framer, machine.meter
+        if (
+            machine.state is not State.COMMITTED
+            or machine.plain
+            or machine.clock.tail_at != NEVER
+            or meter is None
+            or not framer.at_boundary
+            or not self._sink.takes_frames
+        ):
+            return
+        plain, line_end = meter.plain_like(event), framer.line_end
+        if plain is not None and line_end in _FORMS:
+            self._begins, self._needs, self._lacks = plain
+            self._skip = len(plain.begins)
+            self._tail, self._lf_at, self._crs = _FORMS[line_end]
+            self._open = True
+
+    def _settle(self) -> None:
+        """What the long way does with each event, for all that wait."""
+        machine = self._machine
+        events = [frame[frame.index(b"\n") + 1 : -2] for frame in self._frames]
+        times = self._times.copy()
+        self._frames.clear()
+        self._times.clear()
+        clock, trace = machine.clock, machine.trace
+        data = b"".join(events)
+        trace.received += len(data)
+        trace.release(data)
+        clock.out_at = times[-1]
+        alike = clock.tail_at == NEVER and data.count(b"\r") == self._crs * len(events)
+        if alike and machine.meter is not None and machine.meter.observe_plain(events):
+            clock.progress_at = times[-1]
+            trace.run(times, events)
+            return
+        for read, at in zip(events, times, strict=True):
+            for event in machine.framer.feed(read):
+                self._observe(event, at)
+        if machine.step is not None:
+            self._stepped()
+
+    def _observe(self, event: bytes, at: float) -> None:
+        """One event that the client has already. It may be another after all, as JSON with a member twice."""
+        machine = self._machine
+        sight = machine.meter.observe(event) if machine.meter is not None else Sight.PROGRESS
+        if sight is Sight.HEARTBEAT or sight is Sight.COMMENT:
+            machine.clock.heartbeat_at = at
+            machine.trace.heartbeats += 1
+            return
+        machine.clock.progress_at = at
+        machine.trace.event(at, len(event))
+        machine.move(sight, at)
