@@ -11,16 +11,14 @@ from headrace.config.source import MAX_DEPTH, Block, Items
 
 
 def test_every_scalar_stays_its_text() -> None:
-    block = read_document(
-        b'{"a": "x", "b": 1.10, "c": 123456789.123456789, "d": true, "e": false, "f": -7, "g": "1.0"}'
-    )
+    block = read_document('{"a": "x", "b": 1.10, "c": 123456789.123456789, "d": true, "e": false, "f": -7, "g": "1.0"}')
     assert dict(block) == {
         "a": "x", "b": "1.10", "c": "123456789.123456789", "d": "true", "e": "false", "f": "-7", "g": "1.0",
     }  # fmt: skip
 
 
 def test_a_member_that_is_null_is_not_there() -> None:
-    block = read_document(b'{"a": null, "b": {"c": null, "d": []}, "e": [null, "x"]}')
+    block = read_document('{"a": null, "b": {"c": null, "d": []}, "e": [null, "x"]}')
     assert dict(block) == {"b": {"d": []}, "e": [None, "x"]}
     assert isinstance(block["b"], Block)
     assert isinstance(block["e"], Items)
@@ -31,24 +29,23 @@ def test_a_member_that_is_null_is_not_there() -> None:
     [("1e-9", "0.000000001"), ("2.5E+3", "2500"), ("1e0", "1"), ("1e999999999", "1e999999999"), ("1e-50", "1e-50")],
 )
 def test_an_exponent_is_written_out(number: str, text: str) -> None:
-    assert read_document(f'{{"a": {number}}}'.encode())["a"] == text
+    assert read_document(f'{{"a": {number}}}')["a"] == text
 
 
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "is not JSON"),
-        (b"{", "is not JSON"),
-        (b"[]", "must be an object"),
-        (b'"x"', "must be an object"),
-        (b'{"a": NaN}', "is no number of JSON"),
-        (b'{"a": 1, "a": 2}', "has a member twice"),
-        (b"\xff", "is not UTF-8"),
-        (b'{"a": ' * (MAX_DEPTH + 1) + b"1" + b"}" * (MAX_DEPTH + 1), "nested deeper"),
-        (b'{"a": ' + b"[" * 100_000, "nested deeper"),
+        ("", "is not JSON"),
+        ("{", "is not JSON"),
+        ("[]", "must be an object"),
+        ('"x"', "must be an object"),
+        ('{"a": NaN}', "is no number of JSON"),
+        ('{"a": 1, "a": 2}', "has a member twice"),
+        ('{"a": ' * (MAX_DEPTH + 1) + "1" + "}" * (MAX_DEPTH + 1), "nested deeper"),
+        ('{"a": ' + "[" * 100_000, "nested deeper"),
     ],
 )
-def test_what_is_no_document(content: bytes, reason: str) -> None:
+def test_what_is_no_document(content: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         read_document(content)
 
@@ -58,4 +55,4 @@ values = st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries
 
 @given(st.dictionaries(st.text(), values))
 def test_texts_come_as_they_are(document: dict[str, object]) -> None:
-    assert read_document(json.dumps(document).encode()) == document
+    assert read_document(json.dumps(document)) == document

@@ -14,14 +14,12 @@ MAX_DIGITS = 40
 """On either side of the point: no option takes a number of more."""
 
 
-def read_document(content: bytes) -> Block:
+def read_document(text: str) -> Block:
     """The document's object. Raises ValueError with words about what it is instead."""
     try:
         value = json.loads(
-            content, parse_float=_plain, parse_int=str, parse_constant=_refuse_constant, object_pairs_hook=_block
+            text, parse_float=_plain, parse_int=str, parse_constant=_refuse_constant, object_pairs_hook=_block
         )
-    except UnicodeDecodeError:
-        raise ValueError("is not UTF-8 text") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"is not JSON: {error.msg} at character {error.pos}") from None
     except RecursionError:

@@ -8,8 +8,7 @@ must not be able to read what the gateway can.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from headrace.config.checks import Finding, check_channel, check_model
 from headrace.config.convert import channel_from_options, key_from_options, model_from_options, owner_from_options
@@ -23,7 +22,7 @@ from headrace.config.options.objects import ChannelOptions, ModelOptions, OwnerO
 from headrace.config.places import read_model_name, read_name
 from headrace.config.sections import SectionReader
 from headrace.config.source import Block, fault, place
-from headrace.model.catalogue import CatalogueParts
+from headrace.model.catalogue import CatalogueParts, ObjectKind, StoredObject
 from headrace.model.channel import Channel, Model
 from headrace.model.key import Key, digest_key, key_digest
 from headrace.model.owner import Owner
@@ -31,45 +30,20 @@ from headrace.model.owner import Owner
 G = TypeVar("G", bound=Options)
 
 
-class ObjectKind(Enum):
-    """What a database can hold, in the order in which it is taken: a model needs its channels."""
-
-    CHANNEL = "channel"
-    MODEL = "model"
-    OWNER = "owner"
-    KEY = "key"
-
-
-class Stored(Protocol):
-    """What is asked of an object of the database; see `model.catalogue.StoredObject`."""
-
-    @property
-    def kind(self) -> str:
-        """channel, model, owner or key."""
-
-    @property
-    def name(self) -> str:
-        """No other object of its kind has it."""
-
-    @property
-    def document(self) -> bytes:
-        """Its JSON."""
-
-    @property
-    def fault(self) -> str:
-        """Why that is not there."""
+_ORDER = (ObjectKind.CHANNEL, ObjectKind.MODEL, ObjectKind.OWNER, ObjectKind.KEY)
+"""A model needs its channels."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
     """An object of the database that is not served. The reason holds no secret."""
 
-    kind: str
+    kind: ObjectKind
     name: str
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.name}: {self.reason}"
+        return f"{self.kind.value} {self.name}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +62,10 @@ class _BrokenError(Exception):
     """This object cannot be served; the text says why."""
 
 
-def merge(loaded: Loaded, objects: Sequence[Stored]) -> Merged:
+def merge(loaded: Loaded, objects: Sequence[StoredObject]) -> Merged:
     """The file's configuration with the database's objects. Never raises for an object, whatever it holds."""
     merger = _Merger(loaded)
-    order = [kind.value for kind in ObjectKind]
-    for one in sorted(objects, key=lambda one: (order.index(one.kind) if one.kind in order else -1, one.name)):
+    for one in sorted(objects, key=lambda one: (_ORDER.index(one.kind), one.name)):
         merger.add(one)
     return merger.merged()
 
@@ -121,13 +94,12 @@ class _Merger:
         self.digests = {one.digest: one.name for one in parts.keys}
         self.reading = Reading(self.loaded.ground.folder, {}, references=False)
 
-    def add(self, one: Stored) -> None:
+    def add(self, one: StoredObject) -> None:
+        if one.name in self._named(one.kind):
+            self.shadowed.append(LeftOut(one.kind, one.name, "the file has one of this name, and that is served"))
+            return
         try:
-            kind = _kind(one)
-            if one.name in self._named(kind):
-                self.shadowed.append(LeftOut(one.kind, one.name, "the file has one of this name, and that is served"))
-            else:
-                self._take(one, kind)
+            self._take(one)
         except _BrokenError as error:
             self.broken.append(LeftOut(one.kind, one.name, str(error)))
 
@@ -152,9 +124,9 @@ class _Merger:
             case ObjectKind.KEY:
                 return self.keys
 
-    def _take(self, one: Stored, kind: ObjectKind) -> None:
-        root, location = _tree(one, kind)
-        match kind:
+    def _take(self, one: StoredObject) -> None:
+        root, location = _tree(one)
+        match one.kind:
             case ObjectKind.CHANNEL:
                 channel = self._options(ChannelOptions, one, root, location)
                 _refuse(root, location, check_channel(root, one.name, channel))
@@ -179,40 +151,31 @@ class _Merger:
         self.digests[digest] = options.name
         self.keys[options.name] = replace(key_from_options(options, self.loaded.ground.waits), digest=digest)
 
-    def _options(self, kind: type[G], one: Stored, root: Block, location: tuple[str, ...]) -> G:
+    def _options(self, kind: type[G], one: StoredObject, root: Block, location: tuple[str, ...]) -> G:
         reader = SectionReader(root, self.reading)
         options = reader.section(kind, location)
         if options is None:
             raise _BrokenError(_words(root, location, reader.faults))
         for idle in idle_options(options):
             path = place(Block(), idle.location)[1]
-            self.warnings.append(f"{one.kind} {one.name}: {path}: {idle.message}")
+            self.warnings.append(f"{one.kind.value} {one.name}: {path}: {idle.message}")
         return options
 
 
-def _kind(one: Stored) -> ObjectKind:
-    try:
-        return ObjectKind(one.kind)
-    except ValueError:
-        raise _BrokenError(f"is of no known kind; there are: {', '.join(kind.value for kind in ObjectKind)}") from None
-
-
-def _tree(one: Stored, kind: ObjectKind) -> tuple[Block, tuple[str, ...]]:
+def _tree(one: StoredObject) -> tuple[Block, tuple[str, ...]]:
     """The object as a file with nothing else would have it, and where it stands there."""
-    if one.fault:
-        raise _BrokenError(one.fault)
     try:
         block = read_document(one.document)
-        (read_model_name if kind is ObjectKind.MODEL else read_name)(one.name)
+        (read_model_name if one.kind is ObjectKind.MODEL else read_name)(one.name)
     except ValueError as error:
         raise _BrokenError(str(error)) from None
     root = Block()
-    if kind in {ObjectKind.KEY, ObjectKind.OWNER}:
+    if one.kind in {ObjectKind.KEY, ObjectKind.OWNER}:
         if block.setdefault("name", one.name) != one.name:
             raise _BrokenError("has another name inside")
-        root[kind.value] = block
-        return root, (kind.value,)
-    root[section := f"{kind.value}s"] = inner = Block()
+        root[one.kind.value] = block
+        return root, (one.kind.value,)
+    root[section := f"{one.kind.value}s"] = inner = Block()
     inner[one.name] = block
     return root, (section, one.name)
 

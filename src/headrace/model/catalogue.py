@@ -1,6 +1,7 @@
 """The parts of a catalogue, from wherever they come: the file, the database, a snapshot."""
 
 from dataclasses import dataclass, field
+from enum import Enum
 
 from headrace.model.channel import Channel, Model
 from headrace.model.key import Key
@@ -18,15 +19,21 @@ class CatalogueParts:
     owners: tuple[Owner, ...] = ()
 
 
+class ObjectKind(Enum):
+    """What a database can hold besides the file."""
+
+    CHANNEL = "channel"
+    MODEL = "model"
+    KEY = "key"
+    OWNER = "owner"
+
+
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """One object as the database has it, its secrets in the clear."""
+    """One object of the database, its secrets in the clear."""
 
-    kind: str
-    """channel, model, owner or key."""
+    kind: ObjectKind
     name: str
-    document: bytes = field(repr=False)
+    document: str = field(repr=False)
     """JSON of the shape that the object has in the file; but a key may have its `digest` (64 hexadecimal digits) in
-    place of `secret`."""
-    fault: str = ""
-    """Why the document is not there; empty where it is."""
+    place of `secret`. A number is best kept as a text: money is never to become a binary fraction."""
