@@ -12,10 +12,14 @@ import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from headrace.model.settings import StreamSettings
+from headrace.journal.record import FORMAT, MARKER, MOST_RECORD_BYTES, head, seed_of
+from headrace.journal.writer import MIB, Sizes
+from headrace.model.entry import Record
+from headrace.model.settings import StateSettings, StreamSettings
 from headrace.protocols.reference import page as error_page
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -189,3 +193,17 @@ def test_a_contract_page_names_the_defaults(name: str) -> None:
     assert f"`keepalive` ({limits.keepalive:g} s)" in text
     assert f"`end_grace` ({limits.end_grace:g} s)" in text or name == "gemini"
     assert f": {limits.keepalive_comment}" in text or name == "gemini"
+
+
+def test_the_journal_page_has_the_format_and_the_sizes_of_the_code() -> None:
+    text = (ROOT / "docs/reference/journal.md").read_text(encoding="utf-8")
+    state, sizes = StateSettings(), Sizes()
+    for record in get_args(Record):
+        assert re.search(rf"^\| {record.__struct_config__.tag} \| ", text, re.M), record
+    assert f"\nFormat {FORMAT}." in text and f"frame     {MARKER.hex(' ').upper()}, length" in text
+    assert f'"{head(seed_of(""))[:-9].decode()}"' in text and f"at most {MOST_RECORD_BYTES // 1024} KiB" in text
+    assert f"segment begins at {sizes.segment // MIB} MiB" in text
+    assert f"keeps {sizes.reserve // MIB} MiB" in text and f"up to {(sizes.reserve + sizes.step) // MIB} MiB." in text
+    assert f"in memory, up to {sizes.kept // MIB} MiB" in text
+    assert f"`state.checkpoint` ({state.checkpoint:g} s)" in text
+    assert f"`state.sync` ({state.sync * 1000:g} ms)" in text
