@@ -26,7 +26,6 @@ FILE = "headrace.sqlite"
 _WAL_BYTES = 64 * 1024 * 1024
 _MOST_WORDS = 300
 """Characters of a driver's message that a line keeps."""
-_SCHEMES = ("postgresql://", "postgres://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ class Database:
     @classmethod
     def open(cls, url: str, directory: Path, patience: Patience | None = None) -> "Database":
         """The database at `url`; an empty one means SQLite in `directory`. ValueError for another kind of address."""
-        if url and not url.startswith(_SCHEMES):
+        if url and not url.startswith("postgresql://"):
             raise ValueError("state.database takes postgresql://…, or nothing for SQLite in state.directory")
         return cls(url, directory, patience or Patience())
 
@@ -108,7 +107,7 @@ class Database:
     def _sqlite(self, patience: Patience) -> AsyncEngine:
         engine = create_async_engine(
             URL.create("sqlite+aiosqlite", database=str(self._file)),
-            connect_args={"timeout": patience.locked_s},
+            connect_args={"timeout": patience.locked_s, "factory": Closing},
             hide_parameters=True,
         )
         sync = engine.sync_engine
@@ -142,9 +141,12 @@ class Database:
             settings |= {"statement_timeout": ms, "lock_timeout": ms, "idle_in_transaction_session_timeout": ms}
 
         async def connect() -> asyncpg.Connection:
-            return await asyncpg.connect(
-                self._url, timeout=patience.connect_s, command_timeout=limit, server_settings=settings
-            )
+            try:
+                return await asyncpg.connect(
+                    self._url, timeout=patience.connect_s, command_timeout=limit, server_settings=settings
+                )
+            except ValueError as error:  # whose text may repeat a part of the address
+                raise DatabaseAwayError("state.database is no address that the driver understands") from error
 
         return create_async_engine(
             "postgresql+asyncpg://",
@@ -153,6 +155,20 @@ class Database:
             pool_timeout=patience.connect_s,
             hide_parameters=True,
         )
+
+
+class Closing(sqlite3.Connection):
+    """Gives up its transaction when it is closed.
+
+    A connection whose statement was cancelled half-way is closed, but SQLite keeps it, with its lock on the file, for
+    as long as something holds the statement's cursor.
+    """
+
+    def close(self) -> None:
+        """Roll back, then close."""
+        if self.in_transaction:
+            self.rollback()
+        super().close()
 
 
 def make_private(file: Path) -> None:

@@ -6,36 +6,32 @@ copied to another row it opens no more.
 """
 
 import base64
-import binascii
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 from sqlalchemy import delete, select
 from sqlalchemy.dialects import postgresql, sqlite
 
+from headrace.model.catalogue import ObjectKind, StoredObject
 from headrace.state import schema
 from headrace.state.database import Database
 
 Cipher = Callable[[str, bytes], bytes]
-"""(purpose, data) → data. Unsealing raises ValueError for what was not sealed so."""
+"""(purpose, data) → data. Unsealing raises ValueError for what was not sealed so; its text holds nothing of it."""
 
-KINDS = ("channel", "model", "key", "owner")
 SECRET_MEMBERS = frozenset({"secret", "proxy"})
 SECRET_GROUPS = frozenset({"headers", "query"})
 _SEALED = "sealed"
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """One object. `document` is JSON with its secrets open; empty where they cannot be opened: `fault` says why."""
+class Found:
+    """What is stored. `faults`, one line each, tell of objects whose secrets cannot be opened; they are left out."""
 
-    kind: str
-    name: str
-    document: bytes = field(repr=False)
-    updated_at: float
-    fault: str = ""
+    objects: tuple[StoredObject, ...]
+    faults: tuple[str, ...] = ()
 
 
 class Objects:
@@ -47,66 +43,68 @@ class Objects:
         self._unseal = unseal
         self._insert = sqlite.insert if database.is_sqlite else postgresql.insert
 
-    async def all(self) -> tuple[Stored, ...]:
+    async def all(self) -> Found:
         """Every object, by kind and name."""
         table = schema.object.c
+        query = select(table.kind, table.name, table.document).order_by(table.kind, table.name)
         async with self._database.reading() as connection:
-            rows = (await connection.execute(select(schema.object).order_by(table.kind, table.name))).all()
-        return tuple(self._opened(row.kind, row.name, row.document, row.updated_at) for row in rows)
+            rows = (await connection.execute(query)).all()
+        found: list[StoredObject] = []
+        faults: list[str] = []
+        for row in rows:
+            # One object's fault is not the others': each stands for itself.
+            try:
+                found.append(self._opened(ObjectKind(row.kind), row.name, row.document))
+            except ValueError as error:
+                faults.append(f"{row.kind} {row.name} in the database cannot be read: {error}")
+        return Found(tuple(found), tuple(faults))
 
-    async def put(self, kind: str, name: str, document: bytes, now: float) -> None:
-        """Add an object, or replace it. `document` is a JSON object; `now` in seconds since the epoch.
+    async def put(self, one: StoredObject, now: float) -> None:
+        """Add an object, or replace the one of its kind and name; `now` in seconds since the epoch.
 
-        ValueError for another kind, or for what is not a JSON object.
+        ValueError where the document is not a JSON object.
         """
-        if kind not in KINDS:
-            raise ValueError(f"there is no kind {kind!r}; it is one of {', '.join(KINDS)}")
-        try:
-            parsed = msgspec.json.decode(document, type=dict[str, Any])
-        except msgspec.MsgspecError as error:
-            raise ValueError(f"the document of a {kind} is a JSON object: {error}") from None
-        sealed = _mapped(parsed, lambda value: self._sealed(kind, name, value))
+        kind, name = one.kind.value, one.name
+        sealed = _mapped(_document(one.document), lambda value: self._sealed(_purpose(one.kind, name), value))
         values = {"document": msgspec.json.encode(sealed).decode(), "updated_at": now}
-        statement: Any = self._insert(schema.object).values(kind=kind, name=name, **values)
+        statement = self._insert(schema.object).values(kind=kind, name=name, **values)
         async with self._database.writing() as connection:
             await connection.execute(statement.on_conflict_do_update(index_elements=["kind", "name"], set_=values))
 
-    async def remove(self, kind: str, name: str) -> bool:
+    async def remove(self, kind: ObjectKind, name: str) -> bool:
         """Remove an object. Whether it was there."""
         table = schema.object.c
+        statement = delete(schema.object).where(table.kind == kind.value, table.name == name).returning(table.name)
         async with self._database.writing() as connection:
-            result = await connection.execute(
-                delete(schema.object).where(table.kind == kind, table.name == name).returning(table.name)
-            )
-            return result.first() is not None
+            return (await connection.execute(statement)).first() is not None
 
-    def _opened(self, kind: str, name: str, document: str, updated_at: float) -> Stored:
-        try:
-            parsed = msgspec.json.decode(document, type=dict[str, Any])
-            opened = _mapped(parsed, lambda value: self._unsealed(kind, name, value))
-        except (ValueError, binascii.Error):
-            # One object's fault is not the others': each stands for itself.
-            fault = f"{kind} {name}: what is sealed in it does not open; was it sealed under another state.secret?"
-            return Stored(kind, name, b"", updated_at, fault)
-        return Stored(kind, name, msgspec.json.encode(opened), updated_at)
+    def _opened(self, kind: ObjectKind, name: str, document: str) -> StoredObject:
+        opened = _mapped(_document(document), lambda value: self._unsealed(_purpose(kind, name), value))
+        return StoredObject(kind, name, msgspec.json.encode(opened).decode())
 
-    def _sealed(self, kind: str, name: str, value: Any) -> Any:
+    def _sealed(self, purpose: str, value: Any) -> Any:
         if value is None:
             return None
-        data = self._seal(_purpose(kind, name), msgspec.json.encode(value))
+        data = self._seal(purpose, msgspec.json.encode(value))
         return {_SEALED: base64.b64encode(data).decode("ascii")}
 
-    def _unsealed(self, kind: str, name: str, value: Any) -> Any:
+    def _unsealed(self, purpose: str, value: Any) -> Any:
         if value is None:
             return None
         if not isinstance(value, dict) or not isinstance(value.get(_SEALED), str):
-            raise ValueError("stands open in the database")
-        data = self._unseal(_purpose(kind, name), base64.b64decode(value[_SEALED], validate=True))
-        return msgspec.json.decode(data)
+            raise ValueError("a secret stands open in it; put it again")
+        return msgspec.json.decode(self._unseal(purpose, base64.b64decode(value[_SEALED], validate=True)))
 
 
-def _purpose(kind: str, name: str) -> str:
-    return f"object {kind} {name}"
+def _purpose(kind: ObjectKind, name: str) -> str:
+    return f"object {kind.value} {name}"
+
+
+def _document(text: str) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.MsgspecError:
+        raise ValueError("its document is no JSON object") from None
 
 
 def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
