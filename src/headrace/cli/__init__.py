@@ -1,7 +1,7 @@
 """The command line: one module per command, each a function that Typer calls.
 
     app                the commands, their help, --version
-    serve check simulate explain demo/    the commands
+    serve check migrate simulate explain demo/    the commands
     output             tables for people on a terminal, plain lines otherwise
     configuration      reads the file, or ends with its errors
     signals            how SIGTERM and SIGINT end a command

@@ -10,6 +10,7 @@ import headrace
 from headrace.cli.check import check
 from headrace.cli.demo.command import demo
 from headrace.cli.explain import explain
+from headrace.cli.migrate import migrate
 from headrace.cli.serve import serve
 from headrace.cli.simulate import simulate
 
@@ -38,7 +39,7 @@ def root(
     """A streaming gateway for LLM APIs."""
 
 
-for command in (serve, check, simulate, explain, demo):
+for command in (serve, check, migrate, simulate, explain, demo):
     app.command()(command)
 
 
