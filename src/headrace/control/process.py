@@ -10,20 +10,27 @@ import asyncio
 import signal
 import socket
 import sys
+from collections.abc import Coroutine
 from enum import Enum, auto
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
+from headrace.control.books import Books
 from headrace.control.catalogue import CatalogueSource
 from headrace.link.channel import Channel, adopted
 from headrace.link.messages import ControlBoot, Drain, End, FromSupervisor, Ready, Reload, Unable
 from headrace.link.server import LinkServer
 from headrace.link.snapshot import Kept, SnapshotError, read, write
+from headrace.model.catalogue import StoredObject
 from headrace.model.settings import Settings
 
 POLL_S: Final = 2.0
+DATABASE_S: Final = 5.0
+"""So long a start waits for the database before it goes on with what that had before."""
+LAST_S: Final = 15.0
+"""Beyond server.drain: the time that workers take to end what still runs then."""
 FAILED: Final = 1
 _DECODER: Final = msgspec.msgpack.Decoder(FromSupervisor)
 
@@ -36,6 +43,35 @@ class Order(Enum):
     END = auto()
 
 
+class Publisher:
+    """Brings what is served to the disk and to the workers: one change after the other."""
+
+    def __init__(self, boot: ControlBoot, source: CatalogueSource, link: LinkServer) -> None:
+        self.source = source
+        self._boot = boot
+        self._link = link
+        self._turn = asyncio.Lock()
+
+    async def read(self) -> None:
+        """The file may be another."""
+        async with self._turn:
+            if await self.source.read():
+                self._publish()
+
+    async def take(self, objects: tuple[StoredObject, ...]) -> None:
+        """The database has other objects."""
+        async with self._turn:
+            if await self.source.take(objects):
+                self._publish()
+            else:
+                _keep(self._boot, self.source)  # shadowed ones are kept, too
+
+    def _publish(self) -> None:
+        assert self.source.snapshot is not None
+        _keep(self._boot, self.source)
+        self._link.publish(self.source.snapshot)
+
+
 class Process:
     """The control process. Must be made within a running loop."""
 
@@ -46,6 +82,7 @@ class Process:
         self._order: asyncio.Future[Order] = loop.create_future()
         self._asked = asyncio.Event()
         """A reload is wanted."""
+        self._ended = asyncio.Event()
         self._channel: Channel[FromSupervisor] = Channel(
             _DECODER, self._take, lambda reason: self._leave(Order.ORPHANED)
         )
@@ -53,7 +90,7 @@ class Process:
     async def run(self, pipe: socket.socket) -> int:
         """Work until an order ends it; the exit code."""
         for number in (signal.SIGTERM, signal.SIGINT):
-            self._loop.add_signal_handler(number, self._leave, Order.DRAIN)
+            self._loop.add_signal_handler(number, self._terminated)
         self._loop.add_signal_handler(signal.SIGHUP, self._asked.set)
         await self._loop.create_unix_connection(lambda: self._channel, sock=pipe)
         try:
@@ -63,43 +100,62 @@ class Process:
             self._channel.close()
 
     async def _work(self, boot: ControlBoot) -> int:
+        books = Books(boot.state, say, may_migrate=boot.migrate)
+        books.start()
+        try:
+            return await self._serve(boot, books)
+        finally:
+            await books.close()
+
+    async def _serve(self, boot: ControlBoot, books: Books) -> int:
         kept = _read_kept(boot)
-        source = CatalogueSource(
-            Path(boot.config),
-            Settings(boot.server, boot.state),
-            kept.objects if kept is not None else (),
-            kept.snapshot if kept is not None else None,
-            say,
-        )
+        found = await books.first_objects(DATABASE_S)
+        if found is None:
+            found = kept.objects if kept is not None else ()
+            say(f"the database does not answer; it is served with the {len(found)} objects that it had before")
+        before = kept.snapshot if kept is not None else None
+        source = CatalogueSource(Path(boot.config), Settings(boot.server, boot.state), found, before, say)
         await source.read()
         if source.snapshot is None:
             self._channel.send(Unable(reason="the file is bad, and there is no snapshot from before"))
             return FAILED
-        if kept is None or kept.snapshot is not source.snapshot:
+        if kept is None or (kept.snapshot, kept.objects) != (source.snapshot, source.objects):
             _keep(boot, source)
         link = LinkServer(source.snapshot, say)
         await link.start(adopted(boot.link))
         self._channel.send(Ready())
-        watching = self._loop.create_task(self._watch(boot, source, link))
+        publisher = Publisher(boot, source, link)
+        books.follow(publisher.take)
+        watching = self._loop.create_task(self._watch(publisher))
         try:
-            await self._order
+            order = await self._order
         finally:
             watching.cancel()
             link.close()
+        if order is not Order.END:
+            await self._unless_ended(books.drain(boot.server.drain + LAST_S, orphans=order is Order.ORPHANED))
         return 0
 
-    async def _watch(self, boot: ControlBoot, source: CatalogueSource, link: LinkServer) -> None:
+    async def _watch(self, publisher: "Publisher") -> None:
         """Publish what the file says whenever it says something else."""
         while True:
             try:
                 await asyncio.wait_for(self._asked.wait(), POLL_S)
+                self._asked.clear()
             except TimeoutError:
-                if not source.has_changed():
+                if not publisher.source.has_changed():
                     continue
-            self._asked.clear()
-            if await source.read() and source.snapshot is not None:
-                _keep(boot, source)
-                link.publish(source.snapshot)
+            await publisher.read()
+
+    async def _unless_ended(self, draining: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(draining)
+        ended = self._loop.create_task(self._ended.wait())
+        try:
+            await asyncio.wait((task, ended), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in (task, ended):
+                one.cancel()
+            await asyncio.gather(task, ended, return_exceptions=True)
 
     # ---- orders
 
@@ -113,9 +169,15 @@ class Process:
             case Drain():
                 self._leave(Order.DRAIN)
             case End():
+                self._ended.set()
                 self._leave(Order.END)
             case _:
                 pass  # a worker's
+
+    def _terminated(self) -> None:
+        if self._order.done():
+            self._ended.set()
+        self._leave(Order.DRAIN)
 
     def _leave(self, order: Order) -> None:
         if not self._order.done():

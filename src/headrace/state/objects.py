@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from sqlalchemy import delete, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from headrace.model.catalogue import ObjectKind, StoredObject
@@ -58,6 +58,14 @@ class Objects:
             except ValueError as error:
                 faults.append(f"{row.kind} {row.name} in the database cannot be read: {error}")
         return Found(tuple(found), tuple(faults))
+
+    async def stamp(self) -> tuple[int, float]:
+        """Another one whenever objects were put or removed: how many there are, and when the last was put."""
+        table = schema.object.c
+        query = select(func.count(), func.coalesce(func.max(table.updated_at), 0.0)).select_from(schema.object)
+        async with self._database.reading() as connection:
+            count, last = (await connection.execute(query)).one()
+        return count, last
 
     async def put(self, one: StoredObject, now: float) -> None:
         """Add an object, or replace the one of its kind and name; `now` in seconds since the epoch.

@@ -1,0 +1,138 @@
+"""The database as the control process uses it: made ready once, journals taken into it, its objects followed.
+
+prepare (migrate, or check) ──▶ journals into the ledger, for ever
+          │ again until it works        objects: read at first, then whenever they have changed
+          └── meanwhile nothing is known of the database, and nothing waits for it
+"""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from headrace.control.ingest import Ingest
+from headrace.model.catalogue import StoredObject
+from headrace.model.settings import StateSettings
+from headrace.sealing import seal, unseal
+from headrace.state.database import Database
+from headrace.state.errors import StateError
+from headrace.state.ledger import Ledger
+from headrace.state.migration import check, migrate
+from headrace.state.objects import Objects
+
+LOOK_S: Final = 2.0
+"""Between two looks at whether the objects have changed."""
+SETTLED_S: Final = 1.5
+"""A look of the ingestion takes place at least once in it."""
+AWAY_S: Final = 3.0
+"""So long an end waits for a database that is away; the next start takes what is left."""
+
+Objecting = Callable[[tuple[StoredObject, ...]], Awaitable[None]]
+
+
+class Books:
+    """One database for the journals under a state directory. `say` has lines for the operator.
+
+    Must be made within a running loop; `start`, then `drain` or not, then `close`.
+    """
+
+    def __init__(self, state: StateSettings, say: Callable[[str], None], *, may_migrate: bool) -> None:
+        directory = Path(state.directory)
+        self._say = say
+        self._may_migrate = may_migrate
+        self._database = Database.open(state.database, directory)
+        self._objects = Objects(self._database, partial(seal, state.secret), partial(unseal, state.secret))
+        self._ingest = Ingest(directory, Ledger(self._database), say, write_log, self._prepare)
+        self._prepared = asyncio.Event()
+        self._stamp: object = None
+        self._faults: tuple[str, ...] = ()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        """Begin to take journals."""
+        self._tasks.append(asyncio.get_running_loop().create_task(self._ingest.run()))
+
+    async def first_objects(self, most_s: float) -> tuple[StoredObject, ...] | None:
+        """The objects; None where the database does not tell them in time."""
+        try:
+            async with asyncio.timeout(most_s):
+                await self._prepared.wait()
+                return await self._changed_objects()
+        except (StateError, TimeoutError):
+            return None
+
+    def follow(self, on_objects: Objecting) -> None:
+        """Call `on_objects` with the objects whenever they are others than the last that were read."""
+        self._tasks.append(asyncio.get_running_loop().create_task(self._follow(on_objects)))
+
+    async def drain(self, most_s: float, *, orphans: bool) -> None:
+        """Wait until what is in the journals is in the database, at most so long.
+
+        With `orphans` journals that workers still write are waited for, too. A database that is away is not.
+        """
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        whole = loop.create_task(self._ingest.drained())
+        away_since: float | None = None
+        try:
+            while not whole.done() and loop.time() - began < most_s:
+                await asyncio.wait((whole,), timeout=0.1)
+                now = loop.time()
+                away_since = (away_since or now) if self._ingest.is_away else None
+                if away_since is not None and now - away_since >= AWAY_S:
+                    break
+                if self._ingest.caught_up and not orphans and now - began >= SETTLED_S:
+                    break  # others than this gateway's workers write on; their own control process takes that
+        finally:
+            whole.cancel()
+        if self._ingest.lag_bytes:
+            self._say(f"{self._ingest.lag_bytes} bytes of journal are not in the database; the next start takes them")
+
+    async def close(self) -> None:
+        """Stop, at a point where all is whole."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        with suppress(StateError):
+            await self._database.close()
+
+    async def _prepare(self) -> None:
+        if self._may_migrate:
+            done = await migrate(self._database)
+            if done.before != done.after:
+                self._say(f"{self._database.name} migrated: {done.before} → {done.after}")
+        else:
+            await check(self._database)
+        self._prepared.set()
+
+    async def _follow(self, on_objects: Objecting) -> None:
+        await self._prepared.wait()
+        while True:
+            # The ingestion says when the database is away.
+            with suppress(StateError):
+                found = await self._changed_objects()
+                if found is not None:
+                    await on_objects(found)
+            await asyncio.sleep(LOOK_S)
+
+    async def _changed_objects(self) -> tuple[StoredObject, ...] | None:
+        """The objects; None where they are as they were when last read."""
+        stamp = await self._objects.stamp()
+        if stamp == self._stamp:
+            return None
+        found = await self._objects.all()
+        self._stamp = stamp
+        for fault in found.faults:
+            if fault not in self._faults:
+                self._say(fault)
+        self._faults = found.faults
+        return found.objects
+
+
+def write_log(lines: bytes) -> None:
+    """Whole log lines to stdout. Raises OSError; may block."""
+    sys.stdout.buffer.write(lines)
+    sys.stdout.buffer.flush()
