@@ -27,6 +27,7 @@ MARKER = b"\xc1\xffHR"
 MOST_RECORD_BYTES = 64 * 1024
 """A payload's. An entry has at most 4 KiB; what is larger is reduced."""
 _FRAME = struct.Struct(">4sII")
+_length = struct.Struct(">I").pack
 MOST_FRAME_BYTES = _FRAME.size + MOST_RECORD_BYTES
 _HEAD = re.compile(rb"headrace journal ([0-9]{1,9}) ([0-9a-f]{8})\n")
 _encode = msgspec.msgpack.Encoder().encode
@@ -86,7 +87,7 @@ def frame(record: Record, seed: int) -> bytes:
     size = len(payload)
     if size > MOST_RECORD_BYTES:
         raise ValueError(f"a record of {size} bytes")
-    return _FRAME.pack(MARKER, size, zlib.crc32(payload, zlib.crc32(size.to_bytes(4), seed))) + payload
+    return _FRAME.pack(MARKER, size, zlib.crc32(payload, zlib.crc32(_length(size), seed))) + payload
 
 
 def frame_end(data: bytes, at: int, seed: int) -> int:

@@ -55,6 +55,10 @@ class Room(Enum):
     """Nothing can be written; entries wait in memory."""
 
 
+_PLENTY, _NONE = Room.PLENTY, Room.NONE
+"""Where it is asked for each record: an enum's member is looked up slowly, 0.15 µs in Python 3.11."""
+
+
 class JournalError(Exception):
     """The journal cannot be written; the text says why."""
 
@@ -83,6 +87,7 @@ class Writer:
         self._seed = seed_of(place.name)
         self._loop = loop
         self._sizes = sizes
+        self._reserve = sizes.reserve
         self._report = report
         self._on_full = on_full
         self._pending: list[bytes] = []
@@ -112,14 +117,14 @@ class Writer:
         if self._closed:
             raise JournalError("the journal is closed")
         if isinstance(record, Opened):
-            if self._room is not Room.PLENTY:
+            if self._room is not _PLENTY:
                 raise JournalError(f"the journal has no room: {self._why}")
             self._append_now(self._frame(record))
             return
         if isinstance(record, Checkpoint) and self._is_short():
             return
         data = self._frame(record)
-        if self._room is Room.NONE:
+        if self._room is _NONE:
             self._keep(data)
             return
         self._pending.append(data)
@@ -187,17 +192,17 @@ class Writer:
 
     def _turn(self) -> None:
         self._due = False
-        if self._room is not Room.NONE:  # then the timer tries
+        if self._room is not _NONE:  # then the timer tries
             self._flush()
 
     def _flush(self) -> None:
         """Write what is pending, in order, as far as that can be done."""
         if not self._pending:
             return
+        segment = self._segment
         while self._pending:
             count = self._piece()
             data = b"".join(self._pending[:count])
-            segment = self._segment
             if segment.size + len(data) > self._rotate_at and segment.size > HEAD_BYTES:
                 segment = self._rotate(len(data))
             start = segment.size
@@ -209,8 +214,8 @@ class Writer:
                 break
             del self._pending[:count]
             self._pending_bytes -= len(data)
-        self._syncer.due(self._segment)
-        if self._segment.left < self._sizes.reserve and self._room is Room.PLENTY:
+        self._syncer.due(segment)
+        if segment.reserved_to - segment.size < self._reserve and self._room is _PLENTY:
             self._keep_reserve()
 
     def _piece(self) -> int:
