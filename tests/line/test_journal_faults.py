@@ -82,7 +82,7 @@ def test_while_there_is_a_reserve_what_runs_runs_on(
         client.send(request(chat(running)))
         client.read(until=b"data: ")
         patch.setattr(segment_module, "preallocate", no_room)
-        patch.setattr(journal, "_sizes", writer_module.Sizes(reserve=64 * writer_module.MIB))
+        patch.setattr(journal, "_reserve", 64 * writer_module.MIB)
         for _ in range(2):  # the first is the write behind which it is found out
             refused = stand.ask(chat(new))
         assert refused.status == 503 and error_in(refused.body)["code"] == "overloaded"

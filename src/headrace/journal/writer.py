@@ -244,7 +244,7 @@ class Writer:
         full = self._segment
         if self._room is not Room.PLENTY:
             return full
-        room = self._sizes.reserve + self._sizes.step if self._reserves else 0
+        room = self._reserve + self._sizes.step if self._reserves else 0
         try:
             self._segment = Segment(self._place.path, full.number + 1, self._seed, room)
         except OSError as error:
@@ -275,7 +275,7 @@ class Writer:
         if not self._reserves:
             return
         try:
-            self._segment.reserve(self._sizes.reserve, self._sizes.step)
+            self._segment.reserve(self._reserve, self._sizes.step)
         except OSError as error:
             if not is_unsupported(error):
                 raise
@@ -285,7 +285,7 @@ class Writer:
     def _is_short(self) -> bool:
         """Whether what room there is must be kept for entries."""
         if self._room is Room.RESERVE:
-            return self._segment.left < self._sizes.reserve // 2
+            return self._segment.left < self._reserve // 2
         return self._room is Room.NONE
 
     def _cannot_write(self, error: OSError) -> None:
