@@ -384,9 +384,7 @@ class Exchange:
             self._stages.report(f"the entry of {self.id} could not be written: {error}")
 
     def _unreadable(self, problem: Problem) -> Outcome:
-        if self._request.sink.gone:
-            return Outcome(End.CLIENT_GONE, "client left", problem)
-        return refused(problem)
+        return Outcome(End.CLIENT_GONE, "client left", problem) if self._request.sink.gone else refused(problem)
 
     def _own_fault(self, error: Exception) -> Outcome:
         problem = replace(INTERNAL, detail=f"{type(error).__name__}: {error}")

@@ -168,6 +168,7 @@ def test_a_running_stream_is_noted_while_it_moves(speaking: Stand) -> None:
         several = noted(speaking, mobile)
         assert [one.wire.events for one in several] == sorted({one.wire.events for one in several}), "each further"
         assert [one.duration_s for one in several] == sorted(one.duration_s for one in several)
+    assert all(one.wire.hash_in == one.wire.hash_out for one in several), "what is counted is what was delivered"
     assert only.wire.events == 4 and only.status == 200 and only.served_model == "up"
     assert (only.usage.input_total, only.usage_origin) == (9, "upstream_partial")
     (attempt,) = only.attempts
