@@ -368,6 +368,8 @@ class Exchange:
     def checkpoint(self, now: float) -> Checkpoint | None:
         """How far it has come; None where it has not moved since the last (journal.checkpoints.Running)."""
         trace = self._trace
+        if self._pump is not None:
+            self._pump.catch_up()
         moved = self._log.has_moved(trace.events, trace.heartbeats, trace.released)
         return self._log.checkpoint(self._course(), now) if moved else None
 

@@ -146,7 +146,7 @@ class Pump:
 
     def end(self, outcome: Outcome) -> None:
         """End the exchange from outside: drain, an operator, a fault of our own."""
-        self._catch_up()
+        self.catch_up()
         self.machine.end(outcome, self._share.loop.time())
         self._act()
         if self._drain is not None and outcome.end is End.STOPPED:
@@ -174,7 +174,7 @@ class Pump:
 
     def body_end(self, end: BodyEnd) -> None:
         """The upstream's body is over."""
-        self._catch_up()
+        self.catch_up()
         self.machine.upstream_end(end, self._share.loop.time())
         self._act()
 
@@ -205,7 +205,7 @@ class Pump:
 
     def tick(self, now: float) -> float | None:
         """Look at the clocks; when to look next."""
-        self._catch_up()
+        self.catch_up()
         machine = self.machine
         sink = self._sink
         unsent = sink.unsent
@@ -225,7 +225,7 @@ class Pump:
             return due
         return min(due, now + self._limits.write_timeout / STUCK_LOOKS)
 
-    def _catch_up(self) -> None:
+    def catch_up(self) -> None:
         """Have the machine see what went past it."""
         if self._express is not None:
             self._express.close()
