@@ -1,21 +1,11 @@
 """What an entry reads like."""
 
 import msgspec
-import pytest
 
-from headrace.cli.entry_view import (
-    BAR_CELLS,
-    SHOWN_INSERTIONS,
-    brief,
-    end_words,
-    hash_words,
-    seconds,
-    sections,
-    usage_words,
-)
+from headrace.cli.entry_summary import summary
+from headrace.cli.entry_view import BAR_CELLS, SHOWN_GAPS, SHOWN_INSERTIONS, brief, hash_words, sections
 from headrace.cli.output import Section
 from headrace.model.entry import AttemptLine, Entry, Wire
-from headrace.model.outcome import End
 from headrace.model.usage import Usage
 from headrace.relay.trace import GAP_BOUNDS_S
 from tests.cli.entries import DIGEST, OTHER_DIGEST, PLAIN
@@ -52,19 +42,8 @@ def test_sections_stand_in_the_order_of_the_course() -> None:
     ]
 
 
-def test_what_was_asked() -> None:
-    assert facts(PLAIN, "exchange hr_0001") == {
-        "at": "2027-01-15 08:00:00.250+00:00",
-        "protocol": "chat (chat.completions)",
-        "model": "gpt",
-        "stream": "yes",
-        "key": "dev",
-    }
-    other = facts(changed(owner="team", model="", stream=False, client_request_id="c-1"), "exchange hr_0001")
-    assert other["key"] == "dev of team"
-    assert other["model"] == "none"
-    assert other["stream"] == "no"
-    assert other["client's request id"] == "c-1"
+def test_it_begins_with_the_summary() -> None:
+    assert next(sections(PLAIN)).rows == tuple(summary(PLAIN))
 
 
 def test_every_attempt_has_its_verdict_and_times() -> None:
@@ -84,70 +63,32 @@ def test_an_attempt_without_an_answer() -> None:
 def test_a_request_that_went_nowhere_has_no_attempts_and_no_gaps() -> None:
     refused = changed(attempts=(), wire=Wire(), usage=Usage(), usage_origin="none", status=404)
     assert list(of(refused)) == ["exchange hr_0001", "end", "usage", "wire"]
-    assert facts(refused, "wire")["first event"] == "none"
+    assert "first event" not in facts(refused, "wire")
     assert facts(refused, "wire")["hashes"] == "nothing of the upstream's was released"
 
 
-def test_the_end_says_why_and_whose_fault() -> None:
+def test_the_end_says_what_is_stored() -> None:
     entry = changed(
         end="interrupted", reason="upstream was cut", kind="upstream_interrupted", source="upstream", detail="reset",
-        early_open=True, finish_reasons=("",), served_model="",
+        early_open=True, finish_reasons=("",), served_model="", client_request_id="c-1",
     )  # fmt: skip
     assert facts(entry, "end") == {
         "end": "interrupted",
         "why": "upstream was cut",
         "kind": "upstream_interrupted",
-        "fault": "the upstream's",
         "detail": "reset",
         "status": "200",
         "early open": "yes: the head was sent before the first event",
-        "duration": "1.500 s",
+        "client's request id": "c-1",
     }
 
 
-def test_a_good_end_is_nobodys_fault() -> None:
+def test_a_good_end_has_less_to_say() -> None:
     end = facts(PLAIN, "end")
-    assert (end["fault"], end["served model"], end["finish reasons"]) == ("nobody's", "gpt-2027", "stop")
+    assert (end["served model"], end["finish reasons"]) == ("gpt-2027", "stop")
+    assert "kind" not in end
     assert facts(changed(reason="", status=None), "end")["why"] == "not said"
     assert facts(changed(status=None), "end")["status"] == "none was sent"
-
-
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({}, "completed: stop"),
-        ({"reason": ""}, "completed"),
-        ({"end": "stalled", "reason": "stalled"}, "stalled"),
-        ({"end": "refused", "reason": "draining", "kind": "draining", "source": "gateway"},
-         "refused: draining, the gateway's fault"),
-        ({"end": "interrupted", "reason": "cut", "kind": "upstream_interrupted", "source": "upstream"},
-         "interrupted: cut (upstream_interrupted), the upstream's fault"),
-        ({"end": "refused", "reason": "bad_request", "kind": "bad_request", "source": "client"},
-         "refused: bad_request, the client's fault"),
-    ],
-)  # fmt: skip
-def test_the_end_in_words(fields: dict[str, object], words: str) -> None:
-    assert end_words(changed(**fields)) == words
-
-
-def test_every_end_can_be_told() -> None:
-    assert all(end_words(changed(end=end.value)).startswith(end.value) for end in End)
-
-
-@pytest.mark.parametrize(
-    ("origin", "usage", "words"),
-    [
-        ("upstream", Usage(input_total=9, output_total=20), "input 9, output 20 tokens, as the upstream reported"),
-        ("upstream_partial", Usage(input_total=9),
-         "input 9, output unknown tokens, partial: the upstream's last report before the end"),
-        ("none", Usage(), "none: the upstream reported nothing"),
-        ("estimated", Usage(output_total=0), "input unknown, output 0 tokens, estimated"),
-    ],
-)  # fmt: skip
-def test_usage_tells_its_origin(origin: str, usage: Usage, words: str) -> None:
-    entry = changed(usage=usage, usage_origin=origin)
-    assert usage_words(entry) == words
-    assert facts(entry, "usage")["origin"] in words
 
 
 def test_usage_lists_what_was_reported_and_nothing_else() -> None:
@@ -157,6 +98,8 @@ def test_usage_lists_what_was_reported_and_nothing_else() -> None:
         "of it cached": "4 tokens",
         "output": "20 tokens",
     }
+    nought = facts(changed(usage=Usage(input_total=0, cached_input=0, output_total=0, reasoning=0)), "usage")
+    assert nought == {"origin": "as the upstream reported", "input": "0 tokens", "output": "0 tokens"}
     doubtful = changed(usage=Usage(input_total=1, inconsistent=("total",)))
     assert facts(doubtful, "usage")["inconsistent"] == "total"
 
@@ -168,7 +111,6 @@ def test_the_wire_counts_everything() -> None:
         "removed": "100 bytes",
         "inserted": "42 bytes",
         "events": "8",
-        "heartbeats": "0",
         "keepalives": "2",
         "hashes": f"in and out are equal: sha256 {DIGEST[:16]}…",
         "first event": "after 0.200 s",
@@ -210,6 +152,8 @@ def test_one_gap_among_many_still_has_a_bar() -> None:
 
 
 def test_the_longest_gaps() -> None:
+    many = of(wire(longest_gaps=tuple((number, 1.0) for number in range(8))))["longest gaps"].rows
+    assert len(many) == SHOWN_GAPS
     assert of(PLAIN)["longest gaps"].rows == (("before event 3", "0.900 s"), ("before event 5", "0.090 s"))
 
 
@@ -227,10 +171,10 @@ def test_brief_says_the_same_in_a_few_lines() -> None:
     assert brief(PLAIN) == Section(
         "entry hr_0001",
         (
-            ("end", "completed: stop"),
-            ("attempt 1", "east: status 503, upstream_error, 0.100 s"),
-            ("attempt 2", "west: status 200, relay, 1.399 s"),
-            ("usage", "input 9, output 20 tokens, as the upstream reported"),
+            ("ended", "completed: stop"),
+            ("fault", "nobody's"),
+            ("went to", "east: 503 upstream_error after 0.100 s; then west: 200 after 1.399 s"),
+            ("tokens", "9 in (4 of them from a cache), 20 out; as the upstream reported"),
             ("first event", "after 0.200 s"),
             ("bytes", "received 1000, released 900, removed 100, inserted 42 (2 keepalives)"),
             ("hashes", f"in and out are equal: sha256 {DIGEST[:16]}…"),
@@ -241,7 +185,3 @@ def test_brief_says_the_same_in_a_few_lines() -> None:
 def test_brief_counts_one_keepalive_as_one() -> None:
     rows = {row[0]: row[1] for row in brief(wire(keepalives=1, inserted=21)).rows}
     assert rows["bytes"].endswith("inserted 21 (1 keepalive)")
-
-
-def test_seconds() -> None:
-    assert seconds(0.12345) == "0.123 s"

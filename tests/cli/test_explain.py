@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 from headrace.cli.app import app
 from headrace.journal.record import head
-from headrace.model.entry import Entry, Opened
+from headrace.model.entry import Checkpoint, Entry, Opened
 from tests.cli import process
 from tests.cli.entries import PLAIN
 from tests.journal.entries import SEED, lay, place
@@ -30,7 +30,7 @@ def state(journal: Callable[..., Path]) -> str:
 def test_an_entry_by_its_id(state: str) -> None:
     result = explain("hr_0001", "--state", state)
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.startswith("exchange hr_0001\n  at")
+    assert result.stdout.startswith("exchange hr_0001\n  asked       gpt through chat.completions, ")
     assert "\nend\n  end             completed\n" in result.stdout
 
 
@@ -59,10 +59,32 @@ def test_an_unknown_id(state: str) -> None:
     assert result.stderr == f"no exchange hr_9 in {state}; `headrace explain last` shows the newest\n"
 
 
-def test_an_exchange_that_has_no_entry_yet(state: str) -> None:
+def test_an_exchange_that_is_still_open(journal: Callable[..., Path]) -> None:
+    early = Checkpoint(id="hr_0003", duration_s=10.0)
+    late = Checkpoint(
+        id="hr_0003", duration_s=20.0, status=200, attempts=PLAIN.attempts, wire=PLAIN.wire, usage=PLAIN.usage,
+        usage_origin="upstream_partial",
+    )  # fmt: skip
+    state = str(journal(OPENED, early, late))
     result = explain("hr_0003", "--state", state)
-    assert result.exit_code == 1
-    assert "has begun and has no entry" in result.stderr
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "\n  ended       not yet" in result.stdout
+    assert "\n  so far      at the last checkpoint, after 20.000 s\n" in result.stdout
+    assert "\nattempts\n" in result.stdout
+    told = msgspec.json.decode(explain("hr_0003", "--state", state, "--json").stdout)
+    assert (told["type"], told["opened"]["id"], told["checkpoint"]["duration_s"]) == ("open", "hr_0003", 20.0)
+
+
+def test_an_exchange_that_has_only_begun(state: str) -> None:
+    result = explain("hr_0003", "--state", state)
+    assert result.exit_code == 0
+    assert "no checkpoint was written" in result.stdout
+
+
+def test_the_secrets_of_a_configuration_need_not_be_there(state: str, tmp_path: Path) -> None:
+    file = process.configuration(tmp_path, "http://127.0.0.1:1/v1")
+    file.write_text(file.read_text().replace("sk-up", "env:HEADRACE_TEST_UNSET") + "state: {directory: state}\n")
+    assert explain("last", "--config", str(file)).stdout.startswith("exchange hr_0002\n")
 
 
 def test_no_exchange_at_all(journal: Callable[..., Path]) -> None:

@@ -13,6 +13,11 @@ DEFAULT_FILE = Path("headrace.yaml")
 BAD_FILE = 2
 
 ConfigOption = Annotated[Path, typer.Option("--config", "-c", metavar="FILE", help="The configuration file.")]
+ConfigChoice = Annotated[
+    Path | None,
+    typer.Option("--config", "-c", metavar="FILE", help=f"The configuration file. [default: {DEFAULT_FILE}]"),
+]
+"""For commands that can do without a file."""
 
 
 def read_draft(path: Path, *, warn: bool = True) -> Draft:

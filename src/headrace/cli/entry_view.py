@@ -1,25 +1,21 @@
-"""An entry for people: what was asked, each attempt, the end, the usage, and the course on the wire.
+"""An entry for people: first its summary, then each attempt, the end, the usage, and the course on the wire.
 
-`sections` tells all of it, `brief` the few lines that the demo prints below each of its shows.
+`sections` tells all of it, `brief` the few lines that the demo prints below each of its shows. What is nought and means
+nothing by being so is left out; `--json` has everything.
 """
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
+from headrace.cli.entry_summary import ORIGINS, attempt_words, end_words, fault_words, seconds, summary, usage_words
 from headrace.cli.output import Section
 from headrace.model.entry import AttemptLine, Entry, Wire
 from headrace.relay.trace import GAP_BOUNDS_S, INSERTIONS
 
 BAR_CELLS = 32
 SHOWN_INSERTIONS = 8
+SHOWN_GAPS = 3
 HASH_DIGITS = 16
 
-_ORIGINS = {
-    "upstream": "as the upstream reported",
-    "upstream_partial": "partial: the upstream's last report before the end",
-    "none": "none: the upstream reported nothing",
-}
-_FAULTS = {"client": "the client's", "gateway": "the gateway's", "upstream": "the upstream's"}
 _COUNTERS = (
     ("input", "input_total"),
     ("of it cached", "cached_input"),
@@ -30,13 +26,14 @@ _COUNTERS = (
     ("of it reasoning", "reasoning"),
     ("of it audio", "audio_output"),
 )
+_TOTALS = frozenset({"input_total", "output_total"})
 
 
 def sections(entry: Entry) -> Iterator[Section]:
-    """The whole entry, in the order of its course."""
-    yield Section(f"exchange {entry.id}", tuple(_asked(entry)))
+    """The whole entry: the summary, then everything in the order of its course."""
+    yield Section(f"exchange {entry.id}", tuple(summary(entry)))
     if entry.attempts:
-        yield _attempts(entry.attempts)
+        yield attempts_section(entry.attempts)
     yield Section("end", tuple(_end(entry)))
     yield Section("usage", tuple(_usage(entry)))
     yield Section("wire", tuple(_wire(entry.wire)))
@@ -44,38 +41,23 @@ def sections(entry: Entry) -> Iterator[Section]:
         yield Section("gaps between events", tuple(_histogram(entry.wire.gaps)))
     if entry.wire.longest_gaps:
         rows = tuple((f"before event {number}", seconds(gap)) for number, gap in entry.wire.longest_gaps)
-        yield Section("longest gaps", rows)
+        yield Section("longest gaps", rows[:SHOWN_GAPS])
     if entry.wire.insertions:
         yield _insertions(entry.wire)
 
 
 def brief(entry: Entry) -> Section:
     """The entry in a few lines."""
-    rows = [("end", end_words(entry))]
-    rows += [(f"attempt {number}", _attempt_words(one)) for number, one in enumerate(entry.attempts, 1)]
-    rows += [
-        ("usage", usage_words(entry)),
+    rows = [
+        ("ended", end_words(entry)),
+        ("fault", fault_words(entry)),
+        ("went to", attempt_words(entry.attempts)),
+        ("tokens", usage_words(entry)),
         ("first event", _after(entry.wire.first_event_s)),
         ("bytes", _byte_words(entry.wire)),
         ("hashes", hash_words(entry.wire)),
     ]
     return Section(f"entry {entry.id}", tuple(rows))
-
-
-def end_words(entry: Entry) -> str:
-    """`interrupted: upstream was cut (upstream_interrupted), the upstream's fault`."""
-    words = entry.end if entry.reason in ("", entry.end) else f"{entry.end}: {entry.reason}"
-    if entry.kind and entry.kind != entry.reason:
-        words += f" ({entry.kind})"
-    return f"{words}, {_FAULTS[entry.source]} fault" if entry.source in _FAULTS else words
-
-
-def usage_words(entry: Entry) -> str:
-    """The totals, and where they come from."""
-    if not entry.usage.known:
-        return _ORIGINS.get(entry.usage_origin, entry.usage_origin)
-    totals = f"input {_count(entry.usage.input_total)}, output {_count(entry.usage.output_total)} tokens"
-    return f"{totals}, {_ORIGINS.get(entry.usage_origin, entry.usage_origin)}"
 
 
 def hash_words(wire: Wire) -> str:
@@ -87,22 +69,8 @@ def hash_words(wire: Wire) -> str:
     return f"in and out are NOT equal: in {_short(wire.hash_in)}, out {_short(wire.hash_out)}"
 
 
-def seconds(value: float) -> str:
-    """`0.123 s`."""
-    return f"{value:.3f} s"
-
-
-def _asked(entry: Entry) -> Iterator[tuple[str, str]]:
-    yield "at", datetime.fromtimestamp(entry.at, UTC).isoformat(sep=" ", timespec="milliseconds")
-    yield "protocol", f"{entry.protocol} ({entry.operation})"
-    yield "model", entry.model or "none"
-    yield "stream", "yes" if entry.stream else "no"
-    yield "key", f"{entry.key} of {entry.owner}" if entry.owner else entry.key
-    if entry.client_request_id:
-        yield "client's request id", entry.client_request_id
-
-
-def _attempts(attempts: tuple[AttemptLine, ...]) -> Section:
+def attempts_section(attempts: tuple[AttemptLine, ...]) -> Section:
+    """One row for each upstream request."""
     columns = ("no", "channel", "credential", "upstream model", "start", "end", "status", "verdict", "notes")
     rows = tuple(
         (
@@ -134,18 +102,11 @@ def _notes(attempt: AttemptLine) -> Iterator[str]:
         yield attempt.detail
 
 
-def _attempt_words(attempt: AttemptLine) -> str:
-    status = f"status {attempt.status}" if attempt.status is not None else "no status"
-    took = seconds(attempt.ended_s - attempt.started_s)
-    return f"{attempt.channel}: {status}, {attempt.verdict or 'no verdict'}, {took}"
-
-
 def _end(entry: Entry) -> Iterator[tuple[str, str]]:
     yield "end", entry.end
     yield "why", entry.reason or "not said"
     if entry.kind:
         yield "kind", entry.kind
-    yield "fault", _FAULTS.get(entry.source, "nobody's")
     if entry.detail:
         yield "detail", entry.detail
     yield "status", str(entry.status) if entry.status is not None else "none was sent"
@@ -155,14 +116,15 @@ def _end(entry: Entry) -> Iterator[tuple[str, str]]:
         yield "served model", entry.served_model
     if any(entry.finish_reasons):
         yield "finish reasons", ", ".join(reason or "none" for reason in entry.finish_reasons)
-    yield "duration", seconds(entry.duration_s)
+    if entry.client_request_id:
+        yield "client's request id", entry.client_request_id
 
 
 def _usage(entry: Entry) -> Iterator[tuple[str, str]]:
-    yield "origin", _ORIGINS.get(entry.usage_origin, entry.usage_origin)
+    yield "origin", ORIGINS.get(entry.usage_origin, entry.usage_origin)
     for name, field in _COUNTERS:
         value: int | None = getattr(entry.usage, field)
-        if value is not None:
+        if value or (value is not None and field in _TOTALS):
             yield name, f"{value} tokens"
     if entry.usage.inconsistent:
         yield "inconsistent", ", ".join(entry.usage.inconsistent)
@@ -171,18 +133,21 @@ def _usage(entry: Entry) -> Iterator[tuple[str, str]]:
 def _wire(wire: Wire) -> Iterator[tuple[str, str]]:
     yield "received", f"{wire.received} bytes"
     yield "released", f"{wire.released} bytes"
-    yield "removed", f"{wire.removed} bytes"
-    yield "inserted", f"{wire.inserted} bytes"
-    if wire.repaired:
-        yield "repaired", f"{wire.repaired} bytes"
-    if wire.unreadable:
-        yield "unreadable", f"{wire.unreadable} events"
-    yield "events", str(wire.events)
-    yield "heartbeats", str(wire.heartbeats)
-    yield "keepalives", str(wire.keepalives)
+    for name, value, unit in (
+        ("removed", wire.removed, " bytes"),
+        ("inserted", wire.inserted, " bytes"),
+        ("repaired", wire.repaired, " bytes"),
+        ("unreadable", wire.unreadable, " events"),
+        ("events", wire.events, ""),
+        ("heartbeats", wire.heartbeats, ""),
+        ("keepalives", wire.keepalives, ""),
+    ):
+        if value:
+            yield name, f"{value}{unit}"
     yield "hashes", hash_words(wire)
-    yield "first event", _after(wire.first_event_s)
-    yield "last event", _after(wire.last_event_s)
+    if wire.first_event_s is not None:
+        yield "first event", _after(wire.first_event_s)
+        yield "last event", _after(wire.last_event_s)
 
 
 def _histogram(gaps: tuple[int, ...]) -> Iterator[tuple[str, str, str]]:
@@ -217,10 +182,6 @@ def _keepalives(number: int) -> str:
 
 def _after(at: float | None) -> str:
     return f"after {seconds(at)}" if at is not None else "none"
-
-
-def _count(value: int | None) -> str:
-    return "unknown" if value is None else str(value)
 
 
 def _short(digest: str) -> str:

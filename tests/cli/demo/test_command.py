@@ -16,8 +16,8 @@ from headrace.cli.app import app
 from headrace.cli.demo import command
 from headrace.cli.demo.client import Answer, Arrival
 from headrace.cli.demo.command import DemoError, arrival_line
-from headrace.cli.demo.reading import Said, Sort
 from headrace.cli.demo.shows import PROMPT, SHOWS, Show
+from headrace.cli.reading import Said, Sort
 from tests.cli import process
 
 QUICK = {"text": PROMPT}
@@ -52,7 +52,7 @@ def test_it_shows_every_event_as_it_arrives_and_then_ends(tmp_path: Path) -> Non
     )
     assert {"end", "usage", "wire", "attempts", "gaps between events"} <= set(stream)
     assert sum("keepalive " in line for line in quiet) >= 2
-    assert any("attempt 2" in line for line in failover)
+    assert any("; then healthy: 200 " in line for line in failover)
     assert sum(line.startswith("+") and "  error  " in line for line in cut) == 1
     assert sum("in and out are equal" in line for _, line in lines) == len(SHOWS)
 

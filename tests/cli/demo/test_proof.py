@@ -8,8 +8,8 @@ import pytest
 
 from headrace.cli.demo.client import Answer, Arrival
 from headrace.cli.demo.proof import Evidence, faults
-from headrace.cli.demo.reading import ChatReading, Said, Sort
 from headrace.cli.demo.shows import ANSWER, Show
+from headrace.cli.reading import ChatReading, Said, Sort
 from headrace.model.entry import AttemptLine, Entry, Wire
 from tests.cli.entries import OTHER_DIGEST, PLAIN
 

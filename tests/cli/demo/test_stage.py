@@ -20,7 +20,7 @@ def test_it_stands_within_and_is_gone_afterwards() -> None:
             reading = quick.reading
             for model in (quick.model, "sim-fast"):
                 body, headers = reading.body(model, PROMPT), reading.headers(playing.key)
-                answer = await ask(playing.address, reading.path, headers, body, lambda arrival: None)
+                answer = await ask(playing.address, reading.path(model), headers, body, lambda arrival: None)
                 assert answer.status == 200
                 assert playing.sent == answer.body
             assert playing.directory.is_dir()

@@ -9,12 +9,13 @@ import typer
 
 from headrace.cli.demo.client import Answer, Arrival, ClientError, ask
 from headrace.cli.demo.proof import Evidence, faults
-from headrace.cli.demo.reading import Reading, Said, Sort
 from headrace.cli.demo.shows import PROMPT, SHOWS, Show
 from headrace.cli.demo.stage import Stage, stage
-from headrace.cli.entry_view import brief, seconds, sections
+from headrace.cli.entry_summary import seconds
+from headrace.cli.entry_view import brief, sections
 from headrace.cli.output import fail, printable
 from headrace.cli.output import show as show_sections
+from headrace.cli.reading import Reading, Said, Sort
 from headrace.cli.signals import stop_signals
 from headrace.journal.reader import find_entry
 from headrace.model.entry import Entry
@@ -85,7 +86,7 @@ async def _play(playing: Stage, one: Show) -> None:
 
     body = reading.body(one.model, PROMPT)
     try:
-        answer = await ask(playing.address, reading.path, reading.headers(playing.key), body, on_arrival)
+        answer = await ask(playing.address, reading.path(one.model), reading.headers(playing.key), body, on_arrival)
     except ClientError as error:
         raise DemoError(f"{one.title}: {error}") from None
     entry = await _entry(playing.directory, answer, one)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from headrace.cli.demo.client import Answer
-from headrace.cli.demo.reading import Said, Sort
 from headrace.cli.demo.shows import ANSWER, Show
+from headrace.cli.reading import Said, Sort
 from headrace.model.entry import Entry
 
 
@@ -31,7 +31,7 @@ class Evidence:
     @property
     def text(self) -> str:
         """What the answer says."""
-        return "".join(one.text for one in self.said)
+        return "".join(one.text for one in self.said if one.sort is Sort.OUTPUT)
 
     def count(self, sort: Sort) -> int:
         """How many events of a sort came."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from headrace.cli.demo.reading import ChatReading, Reading
+from headrace.cli.reading import ChatReading, Reading
 
 PROMPT = "What does a headrace do?"
 ANSWER = "A headrace carries the water to the mill, all of it, and nothing but the water."

@@ -1,0 +1,104 @@
+"""Where an exchange is found: the database, the journals, or between the two."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from headrace.cli.entry_lookup import LAST, OpenExchange, StatePlace, find
+from headrace.journal.place import Incarnation, Position
+from headrace.journal.reader import Batch
+from headrace.model.entry import Checkpoint, Entry, Opened, Record
+from headrace.state.database import Database
+from headrace.state.ledger import Ledger
+from headrace.state.migration import migrate
+from tests.cli.entries import PLAIN
+
+OPENED = Opened(id="hr_open", at=PLAIN.at, protocol="chat", key="dev")
+EARLY = Checkpoint(id="hr_open", duration_s=10.0)
+LATE = Checkpoint(id="hr_open", duration_s=20.0)
+OLDER = msgspec.structs.replace(PLAIN, id="hr_older", at=PLAIN.at - 1)
+NEWER = msgspec.structs.replace(PLAIN, id="hr_newer", at=PLAIN.at + 1)
+
+
+async def ingest(directory: Path, records: Sequence[Record]) -> None:
+    """As the control process does it."""
+    database = Database.open("", directory)
+    try:
+        await migrate(database)
+        source = Incarnation.of(directory, "node", 0, "gone")
+        await Ledger(database).take(source, Position(), Batch(tuple(records), Position(1, 100), 0, False))
+    finally:
+        await database.close()
+
+
+def found(directory: Path, id: str) -> Entry | OpenExchange | None:
+    """What is found, and nothing to report."""
+    return asyncio.run(find(StatePlace(directory), id, pytest.fail))
+
+
+@pytest.fixture
+def state(journal: Callable[..., Path]) -> Callable[[Sequence[Record], Sequence[Record]], Path]:
+    """A state directory with these records in its database, and these in its journals."""
+
+    def made(ingested: Sequence[Record], written: Sequence[Record]) -> Path:
+        directory = journal(*written)
+        asyncio.run(ingest(directory, ingested))
+        return directory
+
+    return made
+
+
+State = Callable[[Sequence[Record], Sequence[Record]], Path]
+
+
+def test_an_entry_from_either(state: State) -> None:
+    directory = state([OLDER], [NEWER])
+    assert found(directory, "hr_older") == OLDER
+    assert found(directory, "hr_newer") == NEWER
+    assert found(directory, "hr_none") is None
+
+
+@pytest.mark.parametrize(("ingested", "written"), [([OLDER, NEWER], [PLAIN]), ([PLAIN], [NEWER, OLDER]), ([NEWER], [])])
+def test_the_newest_of_both(state: State, ingested: list[Record], written: list[Record]) -> None:
+    assert found(state(ingested, written), LAST) == NEWER
+
+
+def test_no_entry_at_all(state: State) -> None:
+    assert found(state([OPENED], [EARLY]), LAST) is None
+
+
+@pytest.mark.parametrize(
+    ("ingested", "written"),
+    [([OPENED, LATE], []), ([OPENED, EARLY], [LATE]), ([], [OPENED, EARLY, LATE]), ([OPENED, LATE], [OPENED, EARLY])],
+)
+def test_an_open_exchange_has_its_last_checkpoint(state: State, ingested: list[Record], written: list[Record]) -> None:
+    assert found(state(ingested, written), "hr_open") == OpenExchange(OPENED, LATE)
+
+
+def test_an_entry_is_worth_more_than_what_is_open(state: State) -> None:
+    ended = msgspec.structs.replace(PLAIN, id="hr_open")
+    assert found(state([OPENED, LATE], [ended]), "hr_open") == ended
+
+
+def test_asking_makes_no_database(journal: Callable[..., Path]) -> None:
+    directory = journal(PLAIN)
+    assert found(directory, PLAIN.id) == PLAIN
+    assert [path.name for path in directory.iterdir()] == ["journal"]
+
+
+def test_a_database_that_cannot_be_asked_is_told(journal: Callable[..., Path]) -> None:
+    directory = journal(PLAIN)
+    (directory / "headrace.sqlite").write_bytes(b"not a database" * 100)
+    told: list[str] = []
+    assert asyncio.run(find(StatePlace(directory), LAST, told.append)) == PLAIN
+    assert "the database cannot be asked" in told[0]
+
+
+def test_an_address_of_another_kind_is_told(journal: Callable[..., Path]) -> None:
+    told: list[str] = []
+    place = StatePlace(journal(PLAIN), "mysql://x")
+    assert asyncio.run(find(place, PLAIN.id, told.append)) == PLAIN
+    assert "postgresql://" in told[0]
