@@ -1,6 +1,8 @@
 """An upstream for the commands, and entries without a gateway."""
 
 import asyncio
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,6 +12,8 @@ from headrace.journal.place import Incarnation
 from headrace.journal.writer import Writer
 from headrace.model.entry import Record
 from headrace.simulator import SimulatorThread
+from tests.cli import process
+from tests.cli.served import Served, made_file
 
 SCRIPT = {
     "scenarios": {
@@ -41,3 +45,18 @@ def journal(tmp_path: Path) -> Callable[..., Path]:
         return tmp_path / "state"
 
     return written
+
+
+@pytest.fixture(scope="session")
+def served(upstream: SimulatorThread, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A gateway process on a file that `headrace init` wrote, before a simulator that stands for three providers."""
+    folder = tmp_path_factory.mktemp("served")
+    one = made_file(folder, upstream)
+    with process.running("serve", folder=folder, **one.environ) as gateway:
+        gateway.line_with("listens on")
+        reader = threading.Thread(target=gateway.stdout.read)  # a line for each exchange would fill the pipe
+        reader.start()
+        yield one
+        gateway.signal(signal.SIGTERM)
+        assert gateway.end() == 0
+        reader.join()

@@ -13,7 +13,7 @@ from headrace.cli.app import app
 from tests.cli import process
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
-COMMANDS = ["check", "demo", "explain", "migrate", "serve", "simulate"]
+COMMANDS = ["check", "connect", "demo", "explain", "init", "migrate", "serve", "simulate", "try", "verify"]
 
 
 def root() -> TyperGroup:

@@ -1,11 +1,16 @@
 """The command line: one module per command, each a function that Typer calls.
 
     app                the commands, their help, --version
-    serve check migrate simulate explain demo/    the commands
+    init serve check migrate connect try_ explain verify simulate demo/    the commands
     output             tables for people on a terminal, plain lines otherwise
     configuration      reads the file, or ends with its errors
     signals            how SIGTERM and SIGINT end a command
-    entry_view         an entry as words and tables
+    providers, starting_file, private_file    what init knows, writes, and how
+    gateway_file, target    where the gateway is and its keys are, for commands beside it
+    snippets           what connect prints
+    asking, reading    a client of the gateway: HTTP, and what events say
+    entry_lookup       an exchange in the database and the journals
+    entry_summary, entry_view    an exchange as words and tables
 
 Exit codes: 0 as it should be, 1 it could not be done, 2 bad usage or a bad file.
 """

@@ -2,17 +2,22 @@
 
 import io
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 import headrace
 from headrace.cli.check import check
+from headrace.cli.connect import connect
 from headrace.cli.demo.command import demo
 from headrace.cli.explain import explain
+from headrace.cli.init import init
 from headrace.cli.migrate import migrate
 from headrace.cli.serve import serve
 from headrace.cli.simulate import simulate
+from headrace.cli.try_ import try_
+from headrace.cli.verify import verify
 
 # Tracebacks stay Python's own: a pretty one may print local values, and those may be secrets.
 app = typer.Typer(
@@ -39,8 +44,20 @@ def root(
     """A streaming gateway for LLM APIs."""
 
 
-for command in (serve, check, migrate, simulate, explain, demo):
-    app.command()(command)
+COMMANDS: dict[str, Callable[..., None]] = {
+    "init": init,
+    "serve": serve,
+    "check": check,
+    "migrate": migrate,
+    "connect": connect,
+    "try": try_,
+    "explain": explain,
+    "verify": verify,
+    "simulate": simulate,
+    "demo": demo,
+}
+for name, command in COMMANDS.items():
+    app.command(name)(command)
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ from headrace.config.forms import Reading
 from headrace.config.options.settings import StateOptions
 from headrace.config.secret import STATE_SECRET_BYTES, generated_secret
 from headrace.config.sections import SectionReader, Sections, read_sections
-from headrace.config.source import MAX_BYTES, read
+from headrace.config.source import MAX_BYTES, Block, read
 from headrace.model.catalogue import CatalogueParts
 from headrace.model.channel import Channel, Model
 from headrace.model.key import Key, digest_key, key_digest
@@ -109,6 +109,14 @@ def obtain_secret(draft: Draft) -> bytes:
     """The gateway's secret: the one that the file names, else that in `state.directory`, which is made if it is not
     there. For `serve`; raises ConfigError."""
     return draft.settings.state.secret or generated_secret(Path(draft.settings.state.directory))
+
+
+def read_root(path: Path) -> Block:
+    """What the file says, as text and without a check of any option. Raises ConfigError where it is no YAML."""
+    root, faults = read(_text(path))
+    if faults:
+        raise ConfigError(str(path), faults)
+    return root
 
 
 def _text(path: Path) -> str:
