@@ -55,7 +55,7 @@ OWNED = {
 CATCH_ALL = {("headrace.metering.meter",): 2, ("headrace.exchange", "headrace.worker"): 1}
 
 # Tests that mirror no module: about the repository as a whole, about recorded streams, real SDKs, broken processes.
-TESTS_OF_THE_WHOLE = {"test_architecture.py", "test_repository.py", "test_docs.py", "test_suite.py"}
+TESTS_OF_THE_WHOLE = {"test_architecture.py", "test_repository.py", "test_docs.py", "test_suite.py", "test_tutorial.py"}
 TESTS_APART = {"wire", "sdk", "line", "stand", "chaos"}
 
 
