@@ -1,5 +1,6 @@
 """Real processes: a supervisor, a control process and two workers, and what becomes of streams when one dies."""
 
+import json
 import os
 import re
 import signal
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.stand import procfs
+from tests.stand.books import ledger_entries
 from tests.stand.client import Client, End
 from tests.stand.gateway import GatewayProcess
 from tests.stand.settings import CONFIG
@@ -133,7 +135,10 @@ def test_a_killed_worker_is_back_soon_and_the_other_one_noticed_nothing(pair: St
         kill(victim)
         until(lambda: workers(pair)[0] != victim, "a successor")
         assert time.monotonic() - began < BACK_S
-        assert cut.rest().end in (End.CLOSED, End.RESET), "no client takes it for an end"
+        reply = cut.rest()
+        assert reply.end in (End.CLOSED, End.RESET), "no client takes it for an end"
+        lost = pair.entry(id=reply.id)
+        assert (lost.end, lost.reason, lost.source) == ("interrupted", "worker_lost", "gateway")
         reply = spared.rest()
         assert (reply.end, texts(reply.body)) == (End.FRAMED, TEXT)
     assert workers(pair)[1] == other
@@ -371,6 +376,10 @@ def test_sigterm_lets_streams_of_all_workers_end_and_leaves_no_process(alone: St
         client.close()
     assert gateway.exit_code() == 0
     assert not any(map(procfs.state, pids)), "neither processes nor zombies"
+    assert not list((alone.state / "journal").glob("*/*/*/*")), "all of it is in the ledger"
+    assert {entry.model: entry.end for entry in ledger_entries(alone.state)} == dict.fromkeys(models, "completed")
+    logged = [json.loads(line) for line in gateway.printed if line.startswith("{")]
+    assert sorted(line["model"] for line in logged) == sorted(models)
     order = [next(i for i, line in enumerate(gateway.said) if f"(pid {pid}) has drained" in line) for pid in pids]
     assert order[2] == max(order), "the control process last: it takes the others' records"
     alone.audit()

@@ -11,8 +11,8 @@ holds exactly one entry for each exchange that was opened, with equal hashes on 
 
 import itertools
 from collections import Counter
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from string import Template
 from types import TracebackType
@@ -22,6 +22,7 @@ from headrace.journal.reader import read_all
 from headrace.model.entry import Entry, Opened, Record
 from headrace.simulator import Recorded
 from headrace.simulator.recorded import End as UpstreamEnd
+from tests.stand.books import ledger_entries
 from tests.stand.client import Client, Reply
 from tests.stand.gateway import GatewayProcess, GatewayThread
 from tests.stand.settings import CONFIG
@@ -144,12 +145,21 @@ class Stand:
         return so_far()
 
     def records(self) -> list[Record]:
-        """The journal so far."""
+        """What the journals hold; and the ledger, where a control process takes them into it."""
+        if self._process:
+            here = list(self._journal())
+            ids = {one.id for one in here if isinstance(one, Entry)}
+            return here + [one for one in ledger_entries(self.state) if one.id not in ids]
         size = sum(path.stat().st_size for path in self.state.glob("journal/*/*/*/*.segment"))
         if size != self._read_at:
             self._records = list(read_all(self.state))
             self._read_at = size
         return self._records
+
+    def _journal(self) -> Iterator[Record]:
+        """What is in the journals while a control process reads and deletes them."""
+        with suppress(FileNotFoundError):  # it is in the ledger, then
+            yield from read_all(self.state)
 
     def audit(self) -> None:
         """One entry for each exchange, and the same bytes on both sides of the gateway."""
