@@ -1,0 +1,91 @@
+"""The control process's end of the link: who is there, how they are, and the snapshot for each."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from headrace.link.address import listen
+from headrace.link.client import LinkClient
+from headrace.link.messages import Catalogue, Gauges, Hello, OpenStream, OpenStreams, Snapshot, Stop, ToWorker
+from headrace.link.server import LinkServer
+from headrace.model.catalogue import CatalogueParts
+from headrace.model.settings import StreamSettings
+
+OLD = Snapshot(version="old", stream=StreamSettings(), parts=CatalogueParts())
+NEW = Snapshot(version="new", stream=StreamSettings(total=7200.0), parts=CatalogueParts())
+
+
+def stream(id: str) -> OpenStream:
+    return OpenStream(
+        id=id, protocol="chat", key="dev", model="m", age_s=1.0, state="committed", events=1, silent_s=0.0
+    )
+
+
+class Worker:
+    """A worker's end, and what it hears."""
+
+    def __init__(self, folder: Path, version: str, slot: int = 0) -> None:
+        self.heard: asyncio.Queue[ToWorker] = asyncio.Queue()
+        hello = Hello(slot=slot, incarnation=f"i{slot}", pid=slot + 1, snapshot=version)
+        self.link = LinkClient(folder, lambda: hello, self.heard.put_nowait)
+        self.link.start()
+
+    async def next(self) -> ToWorker:
+        return await asyncio.wait_for(self.heard.get(), 10)
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not is_so():  # noqa: ASYNC110  the server says nothing of it
+            await asyncio.sleep(0.001)
+
+
+@asynccontextmanager
+async def serving(folder: Path) -> AsyncIterator[tuple[LinkServer, list[str]]]:
+    said: list[str] = []
+    with listen(folder) as listener:
+        server = LinkServer(OLD, said.append)
+        await server.start(listener)
+        try:
+            yield server, said
+        finally:
+            server.close()
+            await asyncio.sleep(0.001)
+
+
+async def test_who_has_another_snapshot_gets_the_present_one_at_once(tmp_path: Path) -> None:
+    async with serving(tmp_path) as (server, _):
+        behind, level = Worker(tmp_path, ""), Worker(tmp_path, "old", 1)
+        assert await behind.next() == Catalogue(snapshot=OLD)
+        await until(lambda: len(server.peers) == 2)
+        assert level.heard.empty()
+        server.publish(NEW)
+        for worker in (behind, level):
+            assert await worker.next() == Catalogue(snapshot=NEW)
+            worker.link.close()
+
+
+async def test_a_stop_reaches_every_worker(tmp_path: Path) -> None:
+    async with serving(tmp_path) as (server, _):
+        workers = [Worker(tmp_path, "old", slot) for slot in range(2)]
+        await until(lambda: len(server.peers) == 2)
+        server.stop("hr_x")
+        for worker in workers:
+            assert await worker.next() == Stop(id="hr_x")
+            worker.link.close()
+
+
+async def test_streams_are_shown_round_by_round_and_gauges_at_once(tmp_path: Path) -> None:
+    async with serving(tmp_path) as (server, said):
+        worker = Worker(tmp_path, "old")
+        await until(lambda: len(server.peers) == 1)
+        (peer,) = server.peers
+        for first, last, ids in ((True, False, "ab"), (False, True, "c"), (True, False, "d")):
+            worker.link.send(OpenStreams(first=first, last=last, streams=tuple(map(stream, ids))))
+        worker.link.send(Gauges(open=4))
+        await until(lambda: peer.gauges == Gauges(open=4))
+        assert [one.id for one in peer.streams] == ["a", "b", "c"], "the round that is whole"
+        worker.link.close()
+        await until(lambda: not server.peers)
+        assert not said
