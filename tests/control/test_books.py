@@ -1,0 +1,141 @@
+"""The database as the control process uses it: made ready, drained into, and away."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from headrace.control import books as module
+from headrace.control.books import Books
+from headrace.journal.place import Incarnation
+from headrace.journal.writer import Writer
+from headrace.model.catalogue import ObjectKind, StoredObject
+from headrace.model.entry import Opened
+from headrace.model.settings import StateSettings
+from headrace.sealing import seal, unseal
+from headrace.state.database import Database
+from headrace.state.objects import Objects
+from tests.stand.books import ledger_entries
+
+SECRET = bytes(range(32))
+KEY = StoredObject(ObjectKind.KEY, "other", '{"secret":"sk-hr-other"}')
+
+
+class Kept:
+    """A state directory, its books, and what they say."""
+
+    def __init__(self, folder: Path, database: str = "", *, may_migrate: bool = True) -> None:
+        self.state = StateSettings(directory=str(folder), secret=SECRET, database=database)
+        self.said: list[str] = []
+        self.books = Books(self.state, self.said.append, may_migrate=may_migrate)
+
+    async def __aenter__(self) -> Books:
+        self.books.start()
+        return self.books
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.books.close()
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def put(folder: Path, one: StoredObject) -> None:
+    database = Database.open("", folder)
+    objects = Objects(database, lambda purpose, data: seal(SECRET, purpose, data), lambda *it: unseal(SECRET, *it))
+    await objects.put(one, asyncio.get_running_loop().time())
+    await database.close()
+
+
+def begun(folder: Path, name: str = "i1") -> Writer:
+    """A live worker's journal with one exchange."""
+    writer = Writer(Incarnation.of(folder, "aaaa", 0, name), asyncio.get_running_loop())
+    writer.append(Opened(id=f"hr_{name}", at=1.0, protocol="chat", key="dev"))
+    return writer
+
+
+def test_a_new_database_is_migrated_and_has_no_objects(tmp_path: Path) -> None:
+    async def main() -> None:
+        kept = Kept(tmp_path)
+        async with kept as books:
+            assert await books.first_objects(20) == ()
+        assert "migrated: empty → " in kept.said[0]
+
+    asyncio.run(main())
+
+
+def test_without_leave_to_migrate_nothing_is_touched_and_nothing_waits(tmp_path: Path) -> None:
+    async def main() -> None:
+        kept = Kept(tmp_path, may_migrate=False)
+        async with kept as books:
+            assert await books.first_objects(0.3) is None
+        assert "run `headrace migrate`" in kept.said[0]
+
+    asyncio.run(main())
+
+
+def test_objects_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOOK_S", 0.01)
+
+    async def main() -> None:
+        found: asyncio.Queue[tuple[StoredObject, ...]] = asyncio.Queue()
+        async with Kept(tmp_path) as books:
+            assert await books.first_objects(20) == ()
+            books.follow(found.put)
+            await put(tmp_path, KEY)
+            assert await asyncio.wait_for(found.get(), 20) == (KEY,)
+            await put(tmp_path, replace(KEY, document='{"secret":"sk-hr-more"}'))
+            (changed,) = await asyncio.wait_for(found.get(), 20)
+            assert "sk-hr-more" in changed.document
+            assert found.empty()
+
+    asyncio.run(main())
+
+
+def test_a_database_that_is_away_keeps_no_start_and_no_end_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "AWAY_S", 0.2)
+
+    async def main() -> None:
+        kept = Kept(tmp_path, "postgresql://nobody@127.0.0.1:9/none")
+        began = asyncio.get_running_loop().time()
+        async with kept as books:
+            begun(tmp_path).close()
+            assert await books.first_objects(0.3) is None
+            await books.drain(60, orphans=True)
+        assert asyncio.get_running_loop().time() - began < 20
+        assert any("the database is away" in line for line in kept.said)
+        assert any("are not in the database; the next start takes them" in line for line in kept.said)
+
+    asyncio.run(main())
+
+
+def test_a_drain_takes_all_that_dead_workers_wrote(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Kept(tmp_path) as books:
+            begun(tmp_path).close()
+            await books.drain(30, orphans=False)
+        (entry,) = ledger_entries(tmp_path)
+        assert (entry.id, entry.reason) == ("hr_i1", "worker_lost")
+        assert not list((tmp_path / "journal").glob("*/*/*"))
+
+    asyncio.run(main())
+
+
+def test_only_for_its_own_end_an_orphan_waits_for_those_who_still_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SETTLED_S", 0.3)
+
+    async def main() -> None:
+        async with Kept(tmp_path) as books:
+            writer = begun(tmp_path)
+            await asyncio.wait_for(books.drain(60, orphans=False), 20)
+            waiting = asyncio.ensure_future(books.drain(60, orphans=True))
+            done, _ = await asyncio.wait((waiting,), timeout=1.0)
+            assert not done
+            writer.close()
+            await asyncio.wait_for(waiting, 20)
+        assert [entry.id for entry in ledger_entries(tmp_path)] == ["hr_i1"]
+
+    asyncio.run(main())
