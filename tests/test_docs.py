@@ -21,6 +21,7 @@ from headrace.journal.writer import MIB, Sizes
 from headrace.model.entry import Record
 from headrace.model.settings import StateSettings, StreamSettings
 from headrace.protocols.reference import page as error_page
+from headrace.state.schema import metadata
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -183,6 +184,16 @@ def test_the_errors_page_is_the_table_of_the_code() -> None:
 def test_the_performance_page_shows_figures() -> None:
     text = (ROOT / "docs/reference/performance.md").read_text(encoding="utf-8")
     assert re.search(r"^\| nginx +\| ", text, re.M), "write it anew: make bench ARGS=--write-docs"
+
+
+def test_the_ledger_page_has_every_column() -> None:
+    text = (ROOT / "docs/reference/ledger.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^### (\w+)\n(.*?)(?=^### |\Z)", text, re.M | re.S))
+    said = {
+        name: set(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`[^|]*) \|", section, re.M))))
+        for name, section in sections.items()
+    }
+    assert said == {table.name: {column.name for column in table.columns} for table in metadata.sorted_tables}
 
 
 @pytest.mark.parametrize("name", ["chat", "responses", "messages", "gemini"])

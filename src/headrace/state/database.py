@@ -23,7 +23,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from headrace.state.errors import DatabaseAwayError
 
 FILE = "headrace.sqlite"
-_WAL_BYTES = 64 * 1024 * 1024
+_PRAGMAS = (
+    "journal_mode = WAL",
+    "synchronous = FULL",
+    # The pages of the indexes by key stay in memory, and one that many commits write is copied into the file once.
+    "cache_size = -16384",
+    "wal_autocheckpoint = 4000",
+    "journal_size_limit = 67108864",
+)
 _MOST_WORDS = 300
 """Characters of a driver's message that a line keeps."""
 
@@ -108,6 +115,7 @@ class Database:
         engine = create_async_engine(
             URL.create("sqlite+aiosqlite", database=str(self._file)),
             connect_args={"timeout": patience.locked_s, "factory": Closing},
+            pool_size=2,
             hide_parameters=True,
         )
         sync = engine.sync_engine
@@ -120,7 +128,7 @@ class Database:
         def _prepare(connection: Any, _: object) -> None:
             connection.isolation_level = None  # transactions begin where we say, not where the driver thinks
             cursor = connection.cursor()
-            for pragma in ("journal_mode = WAL", "synchronous = FULL", f"journal_size_limit = {_WAL_BYTES}"):
+            for pragma in _PRAGMAS:
                 cursor.execute(f"PRAGMA {pragma}")
             cursor.close()
 
