@@ -57,11 +57,11 @@ from headrace.upstream.repeat import pause_before_repeat
 
 
 class Exchange:
-    """One client request with a valid key. `run` it as a task; `stop` ends it from outside."""
+    """One client request with a valid key. `run` it as a task; `stop` ends it from outside; others only read it."""
 
     __slots__ = (
-        "_api", "_call", "_catalogue", "_judge", "_key", "_limits", "_log", "_machine", "_marks", "_meter",
-        "_operation", "_pump", "_request", "_stages", "_stopped", "_task", "_trace", "_voice", "id", "refusal",
+        "_catalogue", "_judge", "_limits", "_machine", "_marks", "_meter", "_operation", "_pump", "_request",
+        "_stages", "_stopped", "_task", "_voice", "api", "call", "id", "key", "log", "refusal", "trace",
     )  # fmt: skip
 
     _limits: StreamSettings
@@ -83,18 +83,18 @@ class Exchange:
         self._stages = stages
         self._catalogue = catalogue
         self._request = request
-        self._key = key
-        self._api = api
+        self.key = key
+        self.api = api
         self._operation = operation
-        self._log = Logbook(stages.journal, stages.loop.time, id, key, api.protocol.value, operation, request.head)
-        self._call: Call | None = None
+        self.log = Logbook(stages.journal, stages.loop.time, id, key, api.protocol.value, operation, request.head)
+        self.call: Call | None = None
         self._machine: Machine | ReplyMachine | None = None
         self._pump: Pump | None = None
         self._meter: Meter | None = None
         self.refusal: Problem | None = None
         """Set where nothing may begin any more: then this is all that the client hears."""
         self._judge: Judge | None = None
-        self._trace = Trace()
+        self.trace = Trace()
         self._stopped: Outcome | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -122,18 +122,18 @@ class Exchange:
         body = await self._read_body()
         if isinstance(body, Problem):
             return self._unreadable(body)
-        call = self._api.inspect(self._request.head, body, self._operation)
+        call = self.api.inspect(self._request.head, body, self._operation)
         if isinstance(call, Problem):
             return refused(call)
-        self._call = call
-        model = admit_call(call, self._key, self._catalogue, self._catalogue.stream)
+        self.call = call
+        model = admit_call(call, self.key, self._catalogue, self._catalogue.stream)
         if isinstance(model, Problem):
             return refused(model)
         candidates = self._plan(call, model)
         if not candidates:
             return refused(NO_CHANNEL)
         try:
-            self._log.open(call)
+            self.log.open(call)
         except JournalError as error:
             return refused(replace(NO_JOURNAL, detail=str(error)))
         return await self._attempt_all(call, model, candidates)
@@ -149,11 +149,11 @@ class Exchange:
 
     async def _attempt_all(self, call: Call, model: Model, candidates: Sequence[Candidate]) -> Outcome:
         """Try candidate after candidate until one is committed, or none is left."""
-        limits = self._key.overrides.over(model.stream)
-        if not self._api.may_open_early(call, self._request.head):
+        limits = self.key.overrides.over(model.stream)
+        if not self.api.may_open_early(call, self._request.head):
             limits = replace(limits, early_open=None, early_open_cold=None)
         self._limits = limits
-        self._voice = Voice(self._api, self._request.head, limits.keepalive_comment, self.id)
+        self._voice = Voice(self.api, self._request.head, limits.keepalive_comment, self.id)
         pump = self._start_pump(call, limits)
         failures: list[Problem] = []
         waiting = list(candidates)
@@ -170,7 +170,7 @@ class Exchange:
                 failures.append(failure.problem)
                 if failure.final or (failure.problem.kind is Kind.BAD_REQUEST and not self._is_replaceable()):
                     break
-            if self._log.maybe_executed:  # never again on a credential that may have done the work
+            if self.log.maybe_executed:  # never again on a credential that may have done the work
                 waiting = [other for other in waiting if not other.shares_credential(candidate)]
         refusal = refused(final_problem(failures))
         pump.end(refusal)  # the first ending wins: it may be over already
@@ -179,7 +179,7 @@ class Exchange:
 
     async def _may_repeat(self, failures: list[Problem], pump: Pump) -> bool:
         """One more try on the last credential, after a pause."""
-        pause = pause_before_repeat(self._log.last_status, failures[-1])
+        pause = pause_before_repeat(self.log.last_status, failures[-1])
         if pause is None:
             return False
         await pump.rest(pause)
@@ -190,7 +190,7 @@ class Exchange:
     async def _attempt(self, call: Call, candidate: Candidate, pump: Pump) -> Failure | None:
         """One upstream request; None when the exchange is over, see the machine's outcome."""
         attempt, added_usage = self._open_attempt(call, candidate)
-        self._log.attempting(candidate, attempt)
+        self.log.attempting(candidate, attempt)
         self._judge = None
         pump.begin(attempt)
         failure: Failure | None = None
@@ -200,7 +200,7 @@ class Exchange:
                 failure = pump.failure or Failure(answer)
                 pump.lost()
             elif pump.machine.outcome is None:
-                self._log.answered(answer)
+                self.log.answered(answer)
                 meter = self._start_meter(call, added_usage)
                 headers = downward(answer, candidate.channel.expose_limits)
                 headers += self._marks
@@ -216,7 +216,7 @@ class Exchange:
                 problem, word = None, outcome.end.value  # nobody's failure
             if failure is not None:
                 self._meter = None  # what it read belongs to no answer
-            self._log.attempted(problem, word)
+            self.log.attempted(problem, word)
             attempt.close()
         return failure
 
@@ -234,12 +234,12 @@ class Exchange:
         The request itself is not kept here: it would stay in memory for as long as the stream runs.
         """
         channel = candidate.channel
-        request = self._api.address(call, self._request.head, channel, candidate.upstream_model)
+        request = self.api.address(call, self._request.head, channel, candidate.upstream_model)
         request = outgoing(request, self._request.head, candidate.presentation)
         return self._stages.upstream.attempt(channel, request), request.added_usage
 
     def _start_meter(self, call: Call, added_usage: bool) -> Meter:
-        observer = self._api.observer(call, added_usage)
+        observer = self.api.observer(call, added_usage)
         self._voice.observer = observer
         self._meter = Meter(observer)
         return self._meter
@@ -247,7 +247,7 @@ class Exchange:
     async def _relay(self, call: Call, head: ReplyHead, headers: Headers, meter: Meter, pump: Pump) -> Failure | None:
         """Relay what this head announces; as a stream where a stream was asked for and came."""
         machine = self._machine
-        self._judge = judge = Judge(self._api, head, call.asked, opened=machine is not None and machine.head_sent)
+        self._judge = judge = Judge(self.api, head, call.asked, opened=machine is not None and machine.head_sent)
         if isinstance(machine, Machine) and judge.stream():
             machine.answered(meter, self._now())
             coding = decoder(head.header(b"content-encoding"))
@@ -281,17 +281,17 @@ class Exchange:
         candidates = self._catalogue.places(model, call.model, call.protocol)
         if len(candidates) < 2 or not call.model:
             return candidates[:1]
-        return order(candidates, self._key.name, self._api.seed(call, self._request.head))
+        return order(candidates, self.key.name, self.api.seed(call, self._request.head))
 
     def _start_pump(self, call: Call, limits: StreamSettings) -> Pump:
         stages = self._stages
         machine: Machine | ReplyMachine
         if call.stream:
-            clock = Clock(limits, self._log.began, self._now())
-            comments = self._api.keeps_comments
-            machine = Machine(limits, self._voice, clock, self._trace, comments, framing(call.asked))
+            clock = Clock(limits, self.log.began, self._now())
+            comments = self.api.keeps_comments
+            machine = Machine(limits, self._voice, clock, self.trace, comments, framing(call.asked))
         else:
-            machine = ReplyMachine(limits, ReplyClock(limits, self._log.began), self._trace)
+            machine = ReplyMachine(limits, ReplyClock(limits, self.log.began), self.trace)
         self._machine = machine
         # Only a stream's head can go out before its upstream's.
         opening = stream_head(self._marks) if call.stream else []
@@ -308,8 +308,8 @@ class Exchange:
         limits, now = self._limits, self._now()
         left = limits.first_event if promised is None else promised.clock.left_for_first_event(now)
         limits = replace(limits, reply=left)
-        clock = ReplyClock(limits, self._log.began)
-        machine = ReplyMachine(limits, clock, self._trace, promised is not None and promised.head_sent)
+        clock = ReplyClock(limits, self.log.began)
+        machine = ReplyMachine(limits, clock, self.trace, promised is not None and promised.head_sent)
         machine.begin(now)
         return machine
 
@@ -321,8 +321,8 @@ class Exchange:
         self._request.free_body()
         head = self._request.head
         head.keep(identity(head))
-        if self._call is not None:
-            self._call.body = b""
+        if self.call is not None:
+            self.call.body = b""
         self._stages.checkpoints.begin(self)
 
     # ---- others end it
@@ -359,29 +359,29 @@ class Exchange:
                 sink.abort()
             return
         problem = outcome.problem or INTERNAL
-        reply = self._api.refuse(problem, self.id)
-        self._log.status = reply.status
+        reply = self.api.refuse(problem, self.id)
+        self.log.status = reply.status
         sink.start(reply.status, reply.headers + self._marks, len(reply.body))
         sink.insert(reply.body)
         sink.finish()
 
     def checkpoint(self, now: float) -> Checkpoint | None:
         """How far it has come; None where it has not moved since the last (journal.checkpoints.Running)."""
-        trace = self._trace
+        trace = self.trace
         if self._pump is not None:
             self._pump.catch_up()
-        moved = self._log.has_moved(trace.events, trace.heartbeats, trace.released)
-        return self._log.checkpoint(self._course(), now) if moved else None
+        moved = self.log.has_moved(trace.events, trace.heartbeats, trace.released)
+        return self.log.checkpoint(self._course(), now) if moved else None
 
     def _course(self) -> Course:
         meter, machine, sink = self._meter, self._machine, self._request.sink
-        wire = self._trace.wire(self._log.began, sink.hash_out(), meter.unreadable if meter is not None else 0)
+        wire = self.trace.wire(self.log.began, sink.hash_out(), meter.unreadable if meter is not None else 0)
         observer = meter.observer if meter is not None else None
         return Course(observer, wire, sink.started, machine is not None and machine.early_open)
 
     def _write_entry(self, outcome: Outcome) -> None:
         try:
-            self._log.close(outcome, self._call, self._course())
+            self.log.close(outcome, self.call, self._course())
         except JournalError as error:
             self._stages.report(f"the entry of {self.id} could not be written: {error}")
 

@@ -39,6 +39,11 @@ class LinkClient:
         self._opening: asyncio.Task[None] | None = None
         self._closed = False
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a connection; somebody may read it later only."""
+        return self._channel is not None and self._channel.is_open
+
     def start(self) -> None:
         """Begin to connect."""
         self._opening = self._loop.create_task(self._open())
@@ -67,7 +72,11 @@ class LinkClient:
             self._retry()
             return
         self._channel = channel
-        await self._loop.create_unix_connection(lambda: channel, sock=sock)
+        try:
+            await self._loop.create_unix_connection(lambda: channel, sock=sock)
+        except asyncio.CancelledError:
+            sock.close()
+            raise
         channel.send(self._hello())
 
     def _take(self, message: ToWorker) -> None:

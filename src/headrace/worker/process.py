@@ -28,7 +28,6 @@ from headrace.link.messages import (
     Drain,
     End,
     FromSupervisor,
-    Gauges,
     Hello,
     Leaving,
     Ready,
@@ -39,11 +38,12 @@ from headrace.link.messages import (
     WorkerBoot,
 )
 from headrace.model.settings import Settings
+from headrace.worker.standing import Standing
 from headrace.worker.worker import Worker
 
 T = TypeVar("T")
 
-GAUGES_S: Final = 1.0
+TELL_S: Final = 1.0
 FAILED: Final = 1
 _DECODER: Final = msgspec.msgpack.Decoder(FromSupervisor)
 
@@ -103,13 +103,15 @@ class Process:
             settings = Settings(boot.server, boot.state, found.stream)
             self._worker = worker = Worker(settings, found.parts, self._report, boot.node, boot.slot)
         except OSError as error:
+            for sock in sockets:
+                sock.close()
             return self._unable(f"cannot write the journal in {boot.state.directory}: {error.strerror}")
         try:
             await worker.start(sockets)
         except OSError as error:
             return self._unable(f"cannot listen: {error.strerror or error}")
         self._channel.send(Ready())
-        self._tell(link)
+        self._tell(link, worker.standing)
         order = await self._order
         if self._ended:
             worker.end()
@@ -154,11 +156,12 @@ class Process:
                 if self._worker is not None:
                     self._worker.stop_one(id)
 
-    def _tell(self, link: LinkClient) -> None:
+    def _tell(self, link: LinkClient, standing: Standing) -> None:
         """How it is, once a second."""
-        if self._worker is not None:
-            link.send(Gauges(open=self._worker.open, draining=self._order.done(), counts=dict(self._worker.counts)))
-        self._loop.call_later(GAUGES_S, self._tell, link)
+        if link.is_open:
+            link.send(standing.gauges(draining=self._order.done()))
+            link.send(standing.slice())
+        self._loop.call_later(TELL_S, self._tell, link, standing)
 
     # ---- orders
 

@@ -5,7 +5,7 @@ import contextlib
 import gc
 import os
 import socket
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from headrace.relay.timers import Wheel
 from headrace.routing.catalogue import Catalogue
 from headrace.stages import Stages
 from headrace.upstream.attempt import Upstream
+from headrace.worker.standing import Standing
 
 FULL_COLLECTION_BELOW = 200
 """Open streams above which no full garbage collection runs: at 9,000 streams one stops everything for 125 ms."""
@@ -94,14 +95,9 @@ class Worker:
         return self._incarnation
 
     @property
-    def open(self) -> int:
-        """Exchanges that run now."""
-        return len(self._front.running)
-
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """Requests that made no exchange, by kind of problem."""
-        return self._front.counts
+    def standing(self) -> Standing:
+        """What it tells of itself."""
+        return Standing(self._front.running, self._front.counts, self._loop.time)
 
     async def start(self, sockets: Sequence[socket.socket] | None = None) -> None:
         """Listen. Raises OSError where an address cannot be bound, or a file for TLS cannot be used."""

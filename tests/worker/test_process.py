@@ -1,0 +1,370 @@
+"""A worker as a child: its boot, its snapshot from disk or link, and every way in which it is told to leave."""
+
+import asyncio
+import gc
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from headrace.config.draft import load
+from headrace.link import snapshot as disk
+from headrace.link.address import listen
+from headrace.link.channel import Channel
+from headrace.link.messages import Drain, End, Leaving, Ready, Snapshot, Stop, ToSupervisor, Unable, WorkerBoot
+from headrace.link.server import LinkServer
+from headrace.link.snapshot import snapshot_of
+from headrace.model.catalogue import CatalogueParts
+from headrace.model.settings import ServerSettings, StateSettings, StreamSettings
+from headrace.worker.process import Process
+from tests.stand.gateway import SECRET, run
+
+KEY = "sk-hr-first-0123456789abcdef"
+OTHER = "sk-hr-other-0123456789abcdef"
+EVENT = b'data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]}\n\n'
+DONE = b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+
+
+@pytest.fixture(autouse=True)
+def collector() -> Iterator[None]:
+    """A worker changes how the whole process collects garbage."""
+    thresholds = gc.get_threshold()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*thresholds)
+
+
+class Upstream(asyncio.Protocol):
+    """A stream whose first event comes at once, and the rest when `end` is called."""
+
+    open: "list[Upstream]"
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        if data.startswith(b"POST"):
+            self.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n" + EVENT)
+            self.open.append(self)
+
+    def write(self, data: bytes) -> None:
+        assert isinstance(self.transport, asyncio.WriteTransport) or hasattr(self.transport, "write")
+        self.transport.write(data)
+
+    def end(self) -> None:
+        self.write(DONE)
+        self.transport.close()
+
+
+class Stage:
+    """A worker process on this loop, its supervisor's end of the pair, and one upstream."""
+
+    def __init__(self, folder: Path, upstream: int, streams: list[Upstream]) -> None:
+        self.state = StateSettings(directory=str(folder / "state"), secret=SECRET)
+        (folder / "state").mkdir(exist_ok=True)
+        self.folder = folder
+        self.upstream = upstream
+        self.streams = streams
+        self.heard: list[ToSupervisor] = []
+        self.change = asyncio.Event()
+        self.channel: Channel[ToSupervisor] = Channel(
+            msgspec.msgpack.Decoder(ToSupervisor), self._take, lambda reason: self.change.set()
+        )
+        self.sock = socket.socket()
+        self.sock.bind(("127.0.0.1", 0))
+        self.sock.listen()
+        self.port = self.sock.getsockname()[1]
+        self.process: asyncio.Task[int]
+
+    def _take(self, message: ToSupervisor) -> None:
+        self.heard.append(message)
+        self.change.set()
+
+    async def start(self) -> None:
+        ours, theirs = socket.socketpair()
+        for one in (ours, theirs):
+            one.setblocking(False)
+        await asyncio.get_running_loop().create_unix_connection(lambda: self.channel, sock=ours)
+        self.process = asyncio.create_task(Process().run(theirs))
+
+    def snapshot(self, key: str = KEY) -> Snapshot:
+        """With one channel, one model, and this key."""
+        path = self.folder / "headrace.yaml"
+        path.write_text(
+            f"""
+channels:
+  up: {{base_url: "http://127.0.0.1:{self.upstream}/v1", allow_http: true, protocols: [chat],
+       credentials: [{{name: m, secret: s}}]}}
+models: {{m: {{routes: [{{channel: up}}]}}}}
+keys: [{{name: k, secret: {key}}}]
+"""
+        )
+        path.chmod(0o600)
+        made = load(path).resolve(SECRET)
+        return snapshot_of(made.settings.stream, made.catalogue)
+
+    def keep(self, key: str = KEY) -> None:
+        """The snapshot that lies on the disk."""
+        disk.write(Path(self.state.directory), SECRET, disk.Kept(snapshot=self.snapshot(key)))
+
+    def boot(self, notice: float = 0.05, drain: float = 30.0) -> None:
+        server = ServerSettings(drain=drain, drain_notice=notice)
+        listener = os.dup(self.sock.fileno())
+        self.channel.send(WorkerBoot(node="n", slot=1, server=server, state=self.state, listeners=(listener,)))
+
+    async def until(self, is_so: Callable[[], bool]) -> None:
+        async with asyncio.timeout(10):
+            while not is_so():
+                self.change.clear()
+                await self.change.wait()
+
+    async def ready(self) -> None:
+        await self.until(lambda: Ready() in self.heard)
+
+    async def ended(self) -> int:
+        return await asyncio.wait_for(self.process, 10)
+
+    async def ask(self, request: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        writer.write(request)
+        return reader, writer
+
+    async def status(self, key: str) -> bytes:
+        reader, writer = await self.ask(
+            f"GET /v1/models HTTP/1.1\r\nhost: g\r\nauthorization: Bearer {key}\r\nconnection: close\r\n\r\n".encode()
+        )
+        line = await asyncio.wait_for(reader.read(), 10)
+        writer.close()
+        return line.split()[1]
+
+    async def stream(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A stream whose first event is there."""
+        body = b'{"model":"m","stream":true}'
+        reader, writer = await self.ask(
+            f"POST /v1/chat/completions HTTP/1.1\r\nhost: g\r\nauthorization: Bearer {KEY}\r\n"
+            f"content-length: {len(body)}\r\n\r\n".encode()
+            + body
+        )
+        await asyncio.wait_for(reader.readuntil(b'"a"'), 10)
+        return reader, writer
+
+
+@asynccontextmanager
+async def staged(folder: Path) -> AsyncIterator[Stage]:
+    """Nothing may be left of it."""
+    streams: list[Upstream] = []
+    kind = type("Streams", (Upstream,), {"open": streams})
+    server = await asyncio.get_running_loop().create_server(kind, "127.0.0.1", 0)
+    stage = Stage(folder, server.sockets[0].getsockname()[1], streams)
+    await stage.start()
+    try:
+        yield stage
+    finally:
+        stage.channel.abort()
+        stage.process.cancel()
+        stage.sock.close()
+        server.close()
+        await asyncio.sleep(0.01)
+
+
+def staging(folder: Path, script: "Callable[[Stage], object]") -> None:
+    """Run a test's script on uvloop."""
+
+    async def main() -> None:
+        async with staged(folder) as stage:
+            await script(stage)  # type: ignore[misc]
+
+    run(main())
+
+
+def test_it_serves_what_lies_on_the_disk_and_waits_for_nobody(tmp_path: Path) -> None:
+    async def script(stage: Stage) -> None:
+        stage.keep()
+        stage.boot()
+        await stage.ready()
+        assert (await stage.status(KEY), await stage.status(OTHER)) == (b"200", b"401")
+        assert [path.name for path in (tmp_path / "state" / "journal").iterdir()] == ["n"]
+        assert [path.name for path in (tmp_path / "state" / "journal" / "n").iterdir()] == ["1"]
+        stage.channel.send(Drain())
+        assert await stage.ended() == 0
+
+    staging(tmp_path, script)
+
+
+@pytest.mark.parametrize("content", [None, b"damaged"])
+def test_without_a_snapshot_that_can_be_used_it_waits_for_the_link(tmp_path: Path, content: bytes | None) -> None:
+    async def script(stage: Stage) -> None:
+        if content is not None:
+            (tmp_path / "state" / "snapshot").write_bytes(content)
+        stage.boot()
+        await asyncio.sleep(0.05)
+        assert not stage.heard
+        with listen(tmp_path / "state") as listener:
+            link = LinkServer(stage.snapshot(), print)
+            await link.start(listener)
+            await stage.ready()
+            assert await stage.status(KEY) == b"200"
+            stage.channel.send(Drain())
+            assert await stage.ended() == 0
+            link.close()
+
+    staging(tmp_path, script)
+
+
+def test_the_link_brings_another_snapshot_for_new_exchanges(tmp_path: Path) -> None:
+    async def script(stage: Stage) -> None:
+        stage.keep()
+        stage.boot()
+        await stage.ready()
+        reader, writer = await stage.stream()
+        with listen(tmp_path / "state") as listener:
+            link = LinkServer(stage.snapshot(OTHER), print)
+            await link.start(listener)
+            async with asyncio.timeout(10):
+                while await stage.status(OTHER) != b"200":
+                    pass
+            assert await stage.status(KEY) == b"401"
+            stage.streams[0].end()
+            assert (await reader.readuntil(b"[DONE]\n\n")).count(b"data: ") == 2, "it has what it began with"
+            writer.close()
+            stage.channel.send(Drain())
+            assert await stage.ended() == 0
+            link.close()
+
+    staging(tmp_path, script)
+
+
+def test_an_operator_ends_one_exchange_over_the_link(tmp_path: Path) -> None:
+    async def script(stage: Stage) -> None:
+        stage.keep()
+        stage.boot()
+        await stage.ready()
+        reader, writer = await stage.stream()
+        with listen(tmp_path / "state") as listener:
+            link = LinkServer(Snapshot(version="x", stream=StreamSettings(), parts=CatalogueParts()), print)
+            await link.start(listener)
+            async with asyncio.timeout(10):
+                while not (link.peers and link.peers[0].streams):  # noqa: ASYNC110  the link says nothing of it
+                    await asyncio.sleep(0.01)
+            (peer,) = link.peers
+            assert peer.hello is not None
+            assert (peer.hello.slot, peer.hello.pid) == (1, os.getpid())
+            (stream,) = peer.streams
+            assert (stream.model, stream.key, stream.state, stream.events) == ("m", "k", "committed", 1)
+            link.stop("another")
+            link.stop(stream.id)
+            assert b"An operator of the gateway ended" in await asyncio.wait_for(reader.readuntil(b"0\r\n\r\n"), 10)
+            writer.close()
+            stage.channel.send(Drain())
+            assert await stage.ended() == 0
+            link.close()
+
+    staging(tmp_path, script)
+
+
+@pytest.mark.parametrize("how", ["replaced", "orphaned"])
+def test_it_hands_over_at_once_and_lets_its_streams_end(tmp_path: Path, how: str) -> None:
+    async def script(stage: Stage) -> None:
+        stage.keep()
+        stage.boot(notice=20.0)
+        await stage.ready()
+        reader, writer = await stage.stream()
+        if how == "replaced":
+            stage.channel.send(Drain(replaced=True))
+            await stage.until(lambda: Leaving() in stage.heard)
+        else:
+            stage.channel.close()
+            await asyncio.sleep(0.05)
+        stage.sock.setblocking(False)
+        loop = asyncio.get_running_loop()
+        _, late = await asyncio.open_connection("127.0.0.1", stage.port)
+        accepted, _ = await asyncio.wait_for(loop.sock_accept(stage.sock), 10)  # for a successor: nobody else took it
+        accepted.close()
+        late.close()
+        stage.streams[0].end()
+        assert await asyncio.wait_for(reader.readuntil(b"0\r\n\r\n"), 10)
+        assert await reader.read() == b"", "its connection is closed behind it"
+        writer.close()
+        assert await stage.ended() == 0, "no notice is waited for: nobody is connected any more"
+
+    staging(tmp_path, script)
+
+
+def test_a_kept_alive_connection_may_ask_once_more_while_it_hands_over(tmp_path: Path) -> None:
+    async def script(stage: Stage) -> None:
+        stage.keep()
+        stage.boot(notice=20.0)
+        await stage.ready()
+        ask = f"GET /v1/models HTTP/1.1\r\nhost: g\r\nauthorization: Bearer {KEY}\r\n\r\n".encode()
+        reader, writer = await stage.ask(ask)
+        await reader.readuntil(b"}")
+        stage.channel.send(Drain(replaced=True))
+        await stage.until(lambda: Leaving() in stage.heard)
+        writer.write(ask)
+        last = await asyncio.wait_for(reader.read(), 10)
+        assert b"connection: close" in last.lower()
+        assert b"200 OK" in last
+        writer.close()
+        assert await stage.ended() == 0
+
+    staging(tmp_path, script)
+
+
+@pytest.mark.parametrize("how", ["End", "End in a drain", "SIGTERM twice"])
+def test_it_ends_at_once_with_a_word_to_its_clients(tmp_path: Path, how: str) -> None:
+    async def script(stage: Stage) -> None:
+        stage.keep()
+        stage.boot(notice=20.0)
+        await stage.ready()
+        reader, writer = await stage.stream()
+        if how == "SIGTERM twice":
+            for _ in range(2):
+                os.kill(os.getpid(), signal.SIGTERM)
+                await asyncio.sleep(0.05)  # two of one kind that wait are one
+        else:
+            if how != "End":
+                stage.channel.send(Drain())
+            stage.channel.send(End())
+        assert b'"code":"stopped"' in await asyncio.wait_for(reader.readuntil(b"0\r\n\r\n"), 10)
+        writer.close()
+        assert await stage.ended() == 0
+
+    staging(tmp_path, script)
+
+
+@pytest.mark.parametrize("order", [Drain(), End(), None])
+def test_an_order_before_it_serves_ends_it(tmp_path: Path, order: object) -> None:
+    async def script(stage: Stage) -> None:
+        if order is None:
+            stage.channel.close()
+        else:
+            stage.channel.send(order)
+        assert await stage.ended() == 0
+        assert not stage.heard
+
+    staging(tmp_path, script)
+
+
+def test_it_says_why_it_cannot_serve(tmp_path: Path) -> None:
+    async def script(stage: Stage) -> None:
+        stage.keep()
+        (tmp_path / "state" / "journal").touch()
+        stage.boot()
+        assert await stage.ended() == 1
+        (unable,) = stage.heard
+        assert isinstance(unable, Unable)
+        assert unable.reason.startswith(f"cannot write the journal in {tmp_path}/state: ")
+
+    staging(tmp_path, script)
+
+
+def test_a_word_of_the_link_before_it_serves_is_harmless() -> None:
+    async def script() -> None:
+        Process()._hear(Stop(id="x"))
+
+    run(script())
