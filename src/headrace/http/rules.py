@@ -2,6 +2,8 @@
 slips by."""
 
 from collections.abc import Callable
+from itertools import compress
+from operator import itemgetter
 
 from headrace.model.headers import MOST_NAMES, Headers, is_clean_value
 from headrace.model.request import Fields
@@ -115,11 +117,12 @@ def downward(head: Fields, expose_limits: bool) -> Headers:
 def _passing(head: Fields, passes: Verdicts) -> Headers:
     named = head.every(b"connection")
     if not named or named in _NAMES_NO_FIELD:
-        return [field for field in head.headers if passes[field[0]]]
+        return list(compress(head.headers, map(passes.__getitem__, map(_NAME, head.headers))))  # in C: a third
     hop_by_hop = {token.strip().lower() for value in named for token in value.split(b",")}
     return [field for field in head.headers if passes[field[0]] and field[0] not in hop_by_hop]
 
 
+_NAME = itemgetter(0)
 _NAMES_NO_FIELD = ([b"keep-alive"], [b"close"])
 """What nearly every `Connection` says: `keep-alive` never passes anyway, and no field is called `close`."""
 

@@ -7,6 +7,9 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
 _DIGITS = _ALPHABET.encode("ascii") * 8
 """A random byte's lower five bits as a digit."""
+_DRAWN_BYTES = 13
+_IDS_PER_DRAW = 64
+"""Random bytes are drawn for so many ids at once: a system call each would be 2 us of a request."""
 
 
 def base32(number: int) -> str:
@@ -24,6 +27,7 @@ class Ids:
         """The 14th digit is one of these: the incarnation's last bit and four random ones."""
         self._ms = 0
         self._begin = ""
+        self._drawn: list[bytes] = []
 
     def new(self) -> str:
         """A fresh id; later ones of one worker sort later, to the millisecond.
@@ -35,5 +39,8 @@ class Ids:
             self._ms = ms
             number = (ms & (1 << 48) - 1) << 16 | self._incarnation
             self._begin = "hr_" + base32(number << 64)[:13]
-        drawn = os.urandom(13)
+        if not self._drawn:
+            many = os.urandom(_DRAWN_BYTES * _IDS_PER_DRAW)
+            self._drawn = [many[at : at + _DRAWN_BYTES] for at in range(0, len(many), _DRAWN_BYTES)]
+        drawn = self._drawn.pop()
         return self._begin + self._edge[drawn[0] & 15] + drawn[1:].translate(_DIGITS).decode("ascii")

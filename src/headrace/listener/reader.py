@@ -33,7 +33,7 @@ from headrace.http.head import (
 from headrace.http.target import split_target
 from headrace.listener.edge import Client
 from headrace.listener.request import ServerRequest
-from headrace.model.headers import Headers, lower_case
+from headrace.model.headers import Headers, as_parsed
 from headrace.model.problem import Problem
 from headrace.model.request import RequestHead
 
@@ -136,7 +136,7 @@ class Reader(Client):
         target = split_target(method, self._target)
         if isinstance(target, Problem):
             return None
-        return RequestHead(method, *target, self._fields, peer=self._address)
+        return RequestHead(method, *target, as_parsed(self._fields), peer=self._address)
 
     def _feed(self, data: bytes | memoryview) -> None:
         """Parse; the connection is deaf afterwards if the parser gave up."""
@@ -216,7 +216,7 @@ class Reader(Client):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """One field of a head, or of trailers: those nobody takes out of the list. Called 24 times for a request."""
-        self._fields.append((lower_case[name], value.rstrip()))
+        self._fields.append((name, value))
 
     def on_headers_complete(self) -> None:
         """Check the head; hand the request on, or refuse it."""
@@ -231,7 +231,7 @@ class Reader(Client):
             raise Stop
         path, query = target
         http_1_0 = version == "1.0"
-        head = RequestHead(method, path, query, self._fields, http_1_0, False, self._address)
+        head = RequestHead(method, path, query, as_parsed(self._fields), http_1_0, False, self._address)
         framing = read_framing(head, version)
         if isinstance(framing, Problem):
             self.refuse(head, framing)

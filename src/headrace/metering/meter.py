@@ -4,13 +4,17 @@ A protocol's observer may fail on anything that an upstream sends; such an event
 unreadable, and taken for progress, since it is an event.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from headrace.http.coding import decode_body
 from headrace.model.outcome import End, Outcome
 from headrace.model.problem import Problem
 from headrace.model.wire import BodyEnd, Plain, Sight
 from headrace.protocols.interface import Observer
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 MOST_DECODED_BYTES = 64 * 1024 * 1024
 """How far the copy of an encoded reply may expand."""
@@ -40,11 +44,10 @@ class Meter:
 
     def observe_plain(self, events: Sequence[bytes]) -> bool:
         """A run of plain events; False where each has to be observed."""
-        try:
-            return self.observer.observe_plain(events)
-        except Exception:  # noqa: BLE001  as in `observe`
-            self.unreadable += len(events)
-            return True
+        done = self._guarded(self.observer.observe_plain, events)
+        if done is None:
+            self.unreadable += len(events) - 1
+        return done is not False
 
     @property
     def finished(self) -> bool:
@@ -74,8 +77,13 @@ class Meter:
         if isinstance(decoded, Problem):
             self.unreadable += 1
             return Outcome(End.COMPLETED, "unreadable")
+        outcome = self._guarded(self.observer.observe_body, decoded)
+        return outcome if outcome is not None else Outcome(End.COMPLETED, "unreadable")
+
+    def _guarded(self, read: Callable[[T], R], what: T) -> R | None:
+        """What `read` says; None, and counted, where it fails."""
         try:
-            return self.observer.observe_body(decoded)
+            return read(what)
         except Exception:  # noqa: BLE001  as in `observe`
             self.unreadable += 1
-            return Outcome(End.COMPLETED, "unreadable")
+            return None

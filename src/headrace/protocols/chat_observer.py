@@ -304,6 +304,16 @@ def _merge(known: Usage, new: _Usage) -> Usage:
     """Per field the last non-null value."""
     into = new.prompt_tokens_details or _InputDetails()
     out = new.completion_tokens_details or _OutputDetails()
+    if known is NOTHING:
+        return Usage(
+            input_total=new.prompt_tokens,
+            cached_input=into.cached_tokens,
+            cache_write=into.cache_write_tokens,
+            audio_input=into.audio_tokens,
+            output_total=new.completion_tokens,
+            reasoning=out.reasoning_tokens,
+            audio_output=out.audio_tokens,
+        )
     fields = {
         "input_total": new.prompt_tokens,
         "cached_input": into.cached_tokens,

