@@ -310,11 +310,16 @@ def test_without_tables_it_waits_for_them(place: Place, disk: Disk) -> None:
             )
             disk.write("a", entry("e1"))
             task = asyncio.ensure_future(ingest.run())
-            await until(lambda: ingest.counts.failures >= 2)
+            draining = asyncio.ensure_future(ingest.drained())
+            began = time.monotonic()
+            await until(lambda: ingest.counts.failures >= 4)
+            assert time.monotonic() - began >= 0.02 + 0.04, "who waits for it makes it try no faster"
             assert len(said) == 1 and "run `headrace migrate`" in said[0]
             async with place.open() as other:
                 await migrate(other)
             await until(lambda: ingest.counts.entries == 1)
+            async with asyncio.timeout(WAIT_S):
+                await draining
             task.cancel()
             await asyncio.wait([task])
             assert await entries_of(ledger) == [entry("e1")]

@@ -48,7 +48,7 @@ def test_put_all_replace_remove(place: Place) -> None:
         async with place.open() as database:
             await migrate(database)
             objects = objects_of(database)
-            assert await objects.all() == Found(())
+            assert await objects.all() == Found(()) and await objects.stamp() == (0, 0.0)
             for one in (MODEL, KEY, CHANNEL):
                 await objects.put(one, now=1.0)
             found = await objects.all()
@@ -60,7 +60,9 @@ def test_put_all_replace_remove(place: Place) -> None:
             assert await rows(database, "SELECT name, updated_at FROM object ORDER BY updated_at DESC LIMIT 1") == [
                 ("gpt-*", 2.0)
             ]
+            assert await objects.stamp() == (3, 2.0)
             assert await objects.remove(ObjectKind.KEY, "dev") is True
+            assert await objects.stamp() == (2, 2.0)
             assert await objects.remove(ObjectKind.KEY, "dev") is False
             assert [one.name for one in (await objects.all()).objects] == ["openai-a", "gpt-*"]
 

@@ -133,11 +133,11 @@ class Ingest:
 
     async def _look(self) -> tuple[bool, bool]:
         """At every incarnation once. Whether something came, and whether to look again at once."""
+        self._woken.clear()
         if self._prepare is not None:
             await self._prepare()
             self._prepare = None
         asked, self._waiting = self._waiting, []
-        self._woken.clear()
         try:
             await self._find()
             is_moving = is_full = False
