@@ -25,8 +25,6 @@ from headrace.state.objects import Objects
 
 LOOK_S: Final = 2.0
 """Between two looks at whether the objects have changed."""
-SETTLED_S: Final = 1.5
-"""A look of the ingestion takes place at least once in it."""
 AWAY_S: Final = 3.0
 """So long an end waits for a database that is away; the next start takes what is left."""
 
@@ -71,11 +69,13 @@ class Books:
     async def drain(self, most_s: float, *, orphans: bool) -> None:
         """Wait until what is in the journals is in the database, at most so long.
 
-        With `orphans` journals that workers still write are waited for, too. A database that is away is not.
+        With `orphans` journals that workers still write are waited for, too; else it is enough that nothing is behind,
+        for others than this gateway's workers write on, and their own control process takes that. A database that is
+        away is not waited for.
         """
         loop = asyncio.get_running_loop()
         began = loop.time()
-        whole = loop.create_task(self._ingest.drained())
+        whole = loop.create_task(self._ingest.drained() if orphans else self._ingest.settled())
         away_since: float | None = None
         try:
             while not whole.done() and loop.time() - began < most_s:
@@ -84,8 +84,6 @@ class Books:
                 away_since = (away_since or now) if self._ingest.is_away else None
                 if away_since is not None and now - away_since >= AWAY_S:
                     break
-                if self._ingest.caught_up and not orphans and now - began >= SETTLED_S:
-                    break  # others than this gateway's workers write on; their own control process takes that
         finally:
             whole.cancel()
         if self._ingest.lag_bytes:

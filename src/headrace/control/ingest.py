@@ -81,8 +81,6 @@ class Ingest:
         batch_bytes: int = BATCH_BYTES,
     ) -> None:
         self.counts = Counts()
-        self.caught_up = False
-        """Whether the last look found nothing that was not in the database."""
         self._directory = directory
         self._ledger = ledger
         self._report = report
@@ -93,7 +91,8 @@ class Ingest:
         self._readings: dict[Incarnation, _Reading] = {}
         self._retry_s = 0.0
         self._log_failed = False
-        self._waiting: list[asyncio.Future[None]] = []
+        self._draining: list[asyncio.Future[None]] = []
+        self._settling: list[asyncio.Future[None]] = []
         self._woken = asyncio.Event()
 
     @property
@@ -109,8 +108,15 @@ class Ingest:
     async def drained(self) -> None:
         """Return once a look that began after this call has found no journal any more: all workers are dead, and all
         that they wrote is in the database. One that cannot be read is not waited for."""
+        await self._asked(self._draining)
+
+    async def settled(self) -> None:
+        """Return once a look that began after this call has found nothing that was not in the database."""
+        await self._asked(self._settling)
+
+    async def _asked(self, among: list[asyncio.Future[None]]) -> None:
         waiting = asyncio.get_running_loop().create_future()
-        self._waiting.append(waiting)
+        among.append(waiting)
         self._woken.set()
         await waiting
 
@@ -137,20 +143,18 @@ class Ingest:
         if self._prepare is not None:
             await self._prepare()
             self._prepare = None
-        asked, self._waiting = self._waiting, []
-        try:
-            await self._find()
-            is_moving = is_full = False
-            for source, reading in self._readings.items():
-                took = await self._step(source, reading)
-                is_moving |= took
-                is_full |= took and reading.behind > self._batch_bytes // 4
-            self.caught_up = not is_moving
-            if all(reading.is_unreadable for reading in self._readings.values()):
-                _release(asked)
-            return is_moving, is_full or (bool(asked) and is_moving)
-        finally:
-            self._waiting += [one for one in asked if not one.done()]
+        drained, settled = self._draining.copy(), self._settling.copy()
+        await self._find()
+        is_moving = is_full = False
+        for source, reading in self._readings.items():
+            took = await self._step(source, reading)
+            is_moving |= took
+            is_full |= took and reading.behind > self._batch_bytes // 4
+        if not is_moving:
+            _release(settled, self._settling)
+        if all(reading.is_unreadable for reading in self._readings.values()):
+            _release(drained, self._draining)
+        return is_moving, is_full or (bool(drained or settled) and is_moving)
 
     async def _find(self) -> None:
         found = await asyncio.to_thread(incarnations, self._directory)
@@ -165,7 +169,6 @@ class Ingest:
             return True
         except StateError:
             reading.position = None
-            self.caught_up = False
             raise
         except OSError as error:
             self._unreadable(reading, f"cannot read or delete the journal {_named(source)}: {error.strerror or error}")
@@ -289,8 +292,10 @@ def _named(source: Incarnation) -> str:
     return f"{source.node}/{source.slot}/{source.name}"
 
 
-def _release(waiting: Sequence["asyncio.Future[None]"]) -> None:
-    for one in waiting:
+def _release(asked: Sequence["asyncio.Future[None]"], among: "list[asyncio.Future[None]]") -> None:
+    """Answer those that asked before the look began, and forget them."""
+    for one in asked:
+        among.remove(one)
         if not one.done():
             one.set_result(None)
 
