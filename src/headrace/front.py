@@ -81,10 +81,16 @@ class Front:
             marks += reply_headers(head, self._origins)
         return Reply(reply.status, reply.headers + marks, reply.body)
 
+    @property
+    def taken(self) -> tuple[asyncio.Task[None], ...]:
+        """The exchanges that run and were not refused at once."""
+        return tuple(task for exchange, task in self.running.items() if exchange.refusal is None)
+
     def stop_all(self, outcome: Outcome) -> None:
-        """End every running exchange: the drain deadline has passed."""
+        """End every running exchange: the drain deadline has passed. One that is being refused has its answer."""
         for exchange in tuple(self.running):
-            exchange.stop(outcome)
+            if exchange.refusal is None:
+                exchange.stop(outcome)
 
     def _exchange(self, request: ClientRequest, endpoint: Endpoint) -> None:
         key = self._key(request)

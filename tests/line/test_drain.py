@@ -164,6 +164,27 @@ def test_a_request_behind_the_notice_is_told_to_go_elsewhere(make: MakeStand) ->
             assert client.rest().end is End.FRAMED
 
 
+@pytest.mark.parametrize("process", [False, True])
+def test_who_connects_during_a_drain_is_answered_and_not_left_waiting(make: MakeStand, process: bool) -> None:
+    with make(process=process) as stand:
+        running = stand.model("one", {"events": CHAT, "gap": 0.2})
+        with stand.connect() as client:
+            begin(stand, client, running)
+            if isinstance(stand.gateway, GatewayProcess):
+                stand.gateway.signal(signal.SIGTERM)
+            else:
+                stand.gateway.drain()
+            until(lambda: stand.ask(path="/readyz", method="GET").status == 503, "the drain")
+            for _ in range(3):
+                reply = stand.ask(chat(running))
+                assert (reply.status, error_in(reply.body)["code"]) == (503, "draining")
+                assert reply.header("connection") == "close"
+            assert client.rest().end is End.FRAMED
+            assert texts(client.rest().body) == TEXT
+        if isinstance(stand.gateway, GatewayProcess):
+            assert stand.gateway.exit_code() == 0
+
+
 def test_sigterm_drains_the_process(make: MakeStand) -> None:
     with make(drain="1500ms", process=True) as stand:
         ending = stand.model("one", {"events": CHAT, "gap": 0.05})

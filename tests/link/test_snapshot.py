@@ -58,6 +58,7 @@ def test_none_is_there() -> None:
         (seal(SECRET, PURPOSE, b"\x01"), "another version"),
         (seal(SECRET, PURPOSE, msgspec.msgpack.encode(Kept(format=2, snapshot=SNAPSHOT))), "format 2, not 1"),
     ],
+    ids=["short", "foreign", "another secret", "cut", "another version", "another format"],
 )
 def test_what_cannot_be_used_says_why_and_that_a_new_one_comes(tmp_path: Path, content: bytes, words: str) -> None:
     (tmp_path / "snapshot").write_bytes(content)

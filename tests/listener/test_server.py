@@ -114,6 +114,11 @@ async def test_drain_closes_idle_connections_and_lets_streams_end() -> None:
     streams = Streams()
     async with serving(streams.line) as stand:
         idle, busy = await stand.client(), await stand.client()
+        await idle.send(GET)
+        await idle.reader.readuntil(b"begin")
+        streams.end.set()
+        await idle.reader.readuntil(b"0\r\n\r\n")
+        streams.end.clear()
         await busy.send(GET)
         await busy.reader.readuntil(b"begin")
         stand.server.drain()
@@ -130,6 +135,19 @@ async def test_drain_closes_idle_connections_and_lets_streams_end() -> None:
             await closed
         await idle.close()
         await busy.close()
+
+
+async def test_who_has_just_connected_may_ask_once_during_a_drain() -> None:
+    streams = Streams()
+    streams.end.set()
+    async with serving(streams.line) as stand:
+        client = await stand.client()
+        await until(lambda: stand.server.open == 1, 1)
+        stand.server.drain()
+        await client.send(GET)
+        assert (await client.reader.readuntil(b"0\r\n\r\n")).endswith(b"end\r\n0\r\n\r\n")
+        assert await client.is_closed()
+        await client.close()
 
 
 async def test_a_response_during_drain_says_close() -> None:

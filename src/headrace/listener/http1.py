@@ -55,7 +55,7 @@ class Refusal(NamedTuple):
 class Connection(asyncio.Protocol, Reader):
     """One client's connection: what is served, and when it closes."""
 
-    __slots__ = ("_behind", "_current", "_half_closed", "_next", "_unsent", "edge", "transport")
+    __slots__ = ("_asked", "_behind", "_current", "_half_closed", "_next", "_unsent", "edge", "transport")
 
     transport: asyncio.Transport
 
@@ -67,6 +67,7 @@ class Connection(asyncio.Protocol, Reader):
         self.wait = Wait.NOTHING
         self._current: ServerRequest | None = None  # is being answered
         self._next: ServerRequest | Refusal | None = None  # is kept until then
+        self._asked = False  # whether a request has come
         self._half_closed = False
         self._behind = False
         self._unsent = 0
@@ -235,6 +236,7 @@ class Connection(asyncio.Protocol, Reader):
         request, self._current = self._current, None
         if request is None:
             return
+        self._asked = True
         goes_on = self._goes_on(request)
         unread = self._dropped > 0 or not request.complete
         request.release()
@@ -325,10 +327,17 @@ class Connection(asyncio.Protocol, Reader):
         self._current = self._next = None
 
     def drain(self) -> None:
-        """Close if idle; `edge.draining` sees to the rest."""
-        if self.wait is Wait.REQUEST:
+        """Close if idle; `edge.draining` sees to the rest. Who has just connected is about to ask, and may."""
+        if self.wait is not Wait.REQUEST:
+            return
+        if self._asked:
             self._leave(unread=False)
+        else:
+            self._await(Wait.REQUEST, min(self.edge.settings.head_timeout, self.deadline - time.monotonic()))
 
     def reset(self) -> None:
-        """Close at once, with RST."""
-        reset(self.transport)
+        """Close at once, with RST; where nothing was asked there is nothing to cut, and FIN says as much."""
+        if self.wait is Wait.REQUEST:
+            self._leave(unread=False)
+        else:
+            reset(self.transport)

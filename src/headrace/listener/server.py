@@ -96,11 +96,16 @@ class Server:
             server.close()
         self._servers.clear()
 
+    def wind_down(self) -> None:
+        """Close idle connections, and each other one after its response; new ones are accepted, and may ask once."""
+        self._edge.draining = True
+        for client in tuple(self._edge.clients):
+            client.drain()
+
     def drain(self) -> None:
         """Stop accepting, close idle connections, and each other one after its response."""
         self.stop_accepting()
-        for client in tuple(self._edge.clients):
-            client.drain()
+        self.wind_down()
 
     async def emptied(self) -> None:
         """Wait until no connection is open."""

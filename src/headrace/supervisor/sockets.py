@@ -50,6 +50,13 @@ class Sockets:
         """The sockets of one slot, in the order of the addresses."""
         return tuple(sockets[slot % len(sockets)] for sockets in self._by_address)
 
+    def leave(self, slot: int) -> None:
+        """Nobody serves this slot any more: close what is its own, so that who comes goes to another slot or is refused
+        at once. A Unix socket stays for the others, to `close`."""
+        for sockets in self._by_address:
+            if len(sockets) > 1 or sockets[0].family != socket.AF_UNIX:
+                sockets[slot].close()
+
     def close(self) -> None:
         """Close them all."""
         for sockets in self._by_address:

@@ -57,6 +57,7 @@ class Supervisor:
         control_s: float = CONTROL_S,
     ) -> None:
         self._plan = plan
+        self._sockets = sockets
         self._say = say
         self._serving = serving
         self._control_s = control_s
@@ -185,7 +186,7 @@ class Supervisor:
         self._say(f"draining: streams may run for {limit:g} s more; a second signal ends them at once")
         for crew in self._workers:
             crew.close(Drain())
-        await self._until(lambda: self._signals > 1 or all(crew.is_empty for crew in self._workers))
+        await self._until(self._have_workers_left)
         if self._signals < 2:
             self._control.close(Drain())
             await self._until(lambda: self._signals > 1 or self._control.is_empty)
@@ -195,6 +196,13 @@ class Supervisor:
         await self._end()
         self._say("second signal: ended at once")
         return FAILED
+
+    def _have_workers_left(self) -> bool:
+        """Whether all have, or nobody is to wait for them; leaves the slots whose workers have."""
+        for slot, crew in enumerate(self._workers):
+            if crew.is_empty:
+                self._sockets.leave(slot)
+        return self._signals > 1 or all(crew.is_empty for crew in self._workers)
 
     async def _end(self) -> None:
         """End all children now; what does not hear gets SIGTERM. Nobody is killed."""

@@ -115,10 +115,15 @@ class Worker:
 
     async def drain(self) -> None:
         """Stop in good order: not ready at once, after the notice refuse new exchanges, let streams end, then end the
-        rest with a word to their clients."""
+        rest with a word to their clients.
+
+        Connections are accepted to the last, so that who comes meanwhile hears 503 and need not wait in a queue that
+        nobody serves.
+        """
         self._front.ready = False
         await self._pause(min(self._settings.server.drain_notice, self._settings.server.drain))
         self._front.draining = True
+        self._server.wind_down()
         await self._finish()
 
     async def hand_over(self, left: Callable[[], None], *, orphaned: bool = False) -> None:
@@ -132,6 +137,7 @@ class Worker:
         self._server.stop_accepting()
         left()
         await self._pause(min(self._settings.server.drain_notice, self._settings.server.drain), idle=True)
+        self._server.wind_down()
         await self._finish()
 
     def end(self) -> None:
@@ -154,19 +160,20 @@ class Worker:
                 return
 
     async def _finish(self) -> None:
-        self._server.drain()
         await self._settle(self._settings.server.drain)
+        self._server.drain()
         self.stop()
         if self._front.running:
             await asyncio.wait(tuple(self._front.running.values()), timeout=STOP_S)
         await self._close()
 
     async def _settle(self, most_s: float) -> None:
-        """Wait until no exchange runs."""
+        """Wait until no exchange runs that was taken."""
         deadline = self._loop.time() + most_s
-        while self._front.running and not self._ended.is_set() and (left_s := deadline - self._loop.time()) > 0:
-            over = asyncio.ensure_future(asyncio.wait(tuple(self._front.running.values())))
-            await self._first(over, left_s)
+        while (
+            (tasks := self._front.taken) and not self._ended.is_set() and (left_s := deadline - self._loop.time()) > 0
+        ):
+            await self._first(asyncio.ensure_future(asyncio.wait(tasks)), left_s)
 
     async def _pause(self, seconds: float, *, idle: bool = False) -> None:
         """So long at most; with `idle` only until no connection is open."""
