@@ -261,8 +261,9 @@ def test_a_server_that_hangs_holds_nothing_up(postgres: Postgres, disk: Disk) ->
     """Every process of it stands still: each statement is given up in its time."""
 
     async def main(place: Place) -> None:
-        async with place.open(Patience(connect_s=0.3, statement_s=0.3)) as database:
-            await migrate(database)
+        async with place.ledger():
+            pass
+        async with place.open(Patience(connect_s=1.0, statement_s=1.0)) as database:
             ledger = Ledger(database)
             one = Ingestion(disk, ledger)
             with disk.alive(disk.write("a", entry("e1"))):

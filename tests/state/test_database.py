@@ -123,8 +123,11 @@ def test_commits_are_durable_whatever_the_server_prefers(postgres: Postgres, tmp
     """Journals are deleted once the commit is done, so it must be on the disk."""
 
     async def main() -> None:
-        assert postgres.execute("SHOW synchronous_commit") == "off"
-        async with Place(postgres.new_database(), tmp_path).open(Patience(statement_s=7.0)) as database:
+        url = postgres.new_database()
+        name = url.partition("@/")[2].partition("?")[0]
+        postgres.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
+        assert postgres.execute("SHOW synchronous_commit", name) == "off"
+        async with Place(url, tmp_path).open(Patience(statement_s=7.0)) as database:
             assert await rows(database, "SHOW synchronous_commit") == [("on",)]
             assert await rows(database, "SHOW statement_timeout") == [("7s",)]
             async with database.changing() as connection:

@@ -10,7 +10,7 @@ replaced by the next transaction.
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -114,7 +114,7 @@ class Database:
     def _sqlite(self, patience: Patience) -> AsyncEngine:
         engine = create_async_engine(
             URL.create("sqlite+aiosqlite", database=str(self._file)),
-            connect_args={"timeout": patience.locked_s, "factory": Closing},
+            connect_args={"timeout": patience.locked_s, "factory": Closing, "check_same_thread": False},
             pool_size=2,
             hide_parameters=True,
         )
@@ -166,10 +166,10 @@ class Database:
 
 
 class Closing(sqlite3.Connection):
-    """Gives up its transaction when it is closed.
+    """Gives up its transaction when it is closed, and is closed when nobody has it any more.
 
     A connection whose statement was cancelled half-way is closed, but SQLite keeps it, with its lock on the file, for
-    as long as something holds the statement's cursor.
+    as long as something holds the statement's cursor. One whose opening was cancelled has no owner at all.
     """
 
     def close(self) -> None:
@@ -177,6 +177,10 @@ class Closing(sqlite3.Connection):
         if self.in_transaction:
             self.rollback()
         super().close()
+
+    def __del__(self) -> None:
+        with suppress(sqlite3.Error):  # it was never opened
+            self.close()
 
 
 def make_private(file: Path) -> None:
