@@ -9,8 +9,8 @@ DEFAULT = ("streams", "responses", "messages", "gemini", "tls", "short")
 QUICK = ("streams", "short")
 NAMES = (*DEFAULT, "rate", "idle", "idle-tls")
 _IDLE_OPENS_S = 300.0  # streams opened per second; a TLS handshake takes about a millisecond on each side
-_FULL_PHASES = ["--ramp-s", "1.5", "--warm-s", "1.5", "--window-s", "6", "--churn-s", "3"]
-_QUICK_PHASES = ["--ramp-s", "1", "--warm-s", "0.5", "--window-s", "3", "--churn-s", "1.5"]
+_FULL_PHASES = ["--ramp-s", "1.5", "--warm-s", "1.5", "--window-s", "6", "--churn-s", "5"]
+_QUICK_PHASES = ["--ramp-s", "1", "--warm-s", "0.5", "--window-s", "3", "--churn-s", "2.5"]
 _FULL_SHORT = ["--warm-s", "0.5", "--window-s", "4"]
 _QUICK_SHORT = ["--warm-s", "0.5", "--window-s", "2"]
 

@@ -5,7 +5,8 @@
  open slots    discarded    CPU, delays and gaps   slots restart: time to first event   last streams run out
 ```
 The first stream of a slot lasts until the churn, so that the window holds nothing but events in the steady state. In
-the churn, slots restart evenly spread while the others go on: a time to first event is one among N open streams.
+the churn each slot restarts once, evenly spread, while the others go on: a time to first event is one among N open
+streams that live as long as the churn, so N starts in that time.
 """
 
 import asyncio
@@ -18,7 +19,6 @@ from typing import cast
 from bench.load import measure
 from bench.load.protocol import STAMP_DIGITS, Protocol
 
-_CHURN_STREAM_S = 1.0  # length of a stream that starts in the churn
 _GRACE_S = 20.0  # for the last streams to run out
 _KEPT_UP = 0.97  # share of the due events that a window must have delivered
 
@@ -187,7 +187,7 @@ async def run_streams(port: int, plan: StreamPlan, pids: list[int]) -> measure.R
     """Run the phases of `plan` against 127.0.0.1:`port`, reading the CPU clocks of `pids` around the window."""
     loop = asyncio.get_running_loop()
     book = Book(port, plan.protocol)
-    book.churn_events = round(_CHURN_STREAM_S * 1000 / plan.pace_ms)
+    book.churn_events = round(plan.churn_s * 1000 / plan.pace_ms)
     started_s = loop.time()
     slots = []
     for place in range(plan.streams):
