@@ -4,6 +4,7 @@ openai 7 and 6, @anthropic-ai/sdk 1, @google/genai 3 and 2, and the deprecated @
 """
 
 import json
+import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -266,7 +267,7 @@ def test_a_gateway_that_dies_is_no_end(tmp_path: Path) -> None:
             begun[node.begin(stand, call, model)] = call
             until(lambda name=model: [one.events_written > 5 for one in stand.ch1.calls(name)] == [True], "the stream")  # type: ignore[misc]
         assert isinstance(stand.gateway, GatewayProcess)
-        stand.gateway.signal(signal.SIGKILL)
+        os.kill(stand.gateway.child("worker 0"), signal.SIGKILL)
         for _ in range(len(begun)):
             told = node.told()
             terminated(told, begun[told.id])

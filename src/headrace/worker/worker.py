@@ -190,6 +190,7 @@ class Worker:
         finally:
             over.cancel()
             ended.cancel()
+            await asyncio.wait((over, ended))  # or they would outlive the drain by a turn
 
     async def _close(self) -> None:
         if self._collector is not None:
