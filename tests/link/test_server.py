@@ -66,6 +66,18 @@ async def test_who_has_another_snapshot_gets_the_present_one_at_once(tmp_path: P
             worker.link.close()
 
 
+async def test_the_socket_outlives_it_for_the_next_control_process(tmp_path: Path) -> None:
+    with listen(tmp_path) as listener:
+        for _ in range(2):
+            server = LinkServer(OLD, print)
+            await server.start(listener.dup())
+            worker = Worker(tmp_path, "")
+            assert await worker.next() == Catalogue(snapshot=OLD)
+            worker.link.close()
+            server.close()
+            await asyncio.sleep(0.001)
+
+
 async def test_a_stop_reaches_every_worker(tmp_path: Path) -> None:
     async with serving(tmp_path) as (server, _):
         workers = [Worker(tmp_path, "old", slot) for slot in range(2)]

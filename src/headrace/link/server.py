@@ -2,14 +2,18 @@
 
 import asyncio
 import socket
+import sys
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from headrace.link.channel import Channel
 from headrace.link.frame import frame
 from headrace.link.messages import Catalogue, FromWorker, Gauges, Hello, OpenStream, OpenStreams, Snapshot, Stop
+
+KEEP_FILE: Final[dict[str, Any]] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
+"""The socket's file is the supervisor's: the next control process has the same socket."""
 
 _DECODER: Final = msgspec.msgpack.Decoder(FromWorker)
 
@@ -56,7 +60,7 @@ class LinkServer:
 
     async def start(self, listener: socket.socket) -> None:
         """Accept workers on a socket that listens already."""
-        self._server = await asyncio.get_running_loop().create_unix_server(self._accept, sock=listener)
+        self._server = await asyncio.get_running_loop().create_unix_server(self._accept, sock=listener, **KEEP_FILE)
 
     def publish(self, snapshot: Snapshot) -> None:
         """A new snapshot, for those that are here and those that come."""
