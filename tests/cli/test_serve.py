@@ -80,8 +80,9 @@ def test_an_address_in_use(tmp_path: Path, upstream: SimulatorThread) -> None:
 def test_a_journal_that_cannot_be_written(tmp_path: Path, upstream: SimulatorThread) -> None:
     (tmp_path / "headrace-data").mkdir()
     (tmp_path / "headrace-data" / "journal").touch()
-    result = serve(process.configuration(tmp_path, upstream.url))
-    assert (result.exit_code, result.stdout) == (1, "")
+    process.configuration(tmp_path, upstream.url)
+    result = process.run("serve", folder=tmp_path)
+    assert (result.returncode, result.stdout) == (1, "")
     assert "\ncannot write the journal in " in result.stderr
 
 
@@ -94,7 +95,7 @@ def test_a_bad_file(tmp_path: Path) -> None:
 
 
 def serve(file: Path) -> Result:
-    """A start that fails, in this process."""
+    """A start that fails in this process: before it becomes the supervisor."""
     return CliRunner().invoke(app, ["serve", "--config", str(file)])
 
 

@@ -1,11 +1,9 @@
 """`headrace serve`: the gateway, until SIGTERM or SIGINT, and then until its streams have ended.
 
-file → secret → lock → sockets → supervisor → "listens on" ── signal ──▶ drain → 0
- 2        2      1        1          1                        └─ second ─▶ ended at once: 1
+file → secret → lock → sockets ─exec─▶ supervisor → "listens on" ── signal ──▶ drain → 0
+ 2        2      1        1               1                        └─ second ─▶ ended at once: 1
 """
 
-import asyncio
-import socket
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Annotated
@@ -16,11 +14,12 @@ import headrace
 from headrace.cli.configuration import DEFAULT_FILE, ConfigOption, read_draft, resolve
 from headrace.cli.listening import cannot_listen, shown_address
 from headrace.cli.output import fail
-from headrace.config.draft import Loaded
 from headrace.link import address as link
+from headrace.model.settings import ServerSettings
 from headrace.supervisor.directory import InUseError, Lock, node_of
+from headrace.supervisor.handover import hand_over
 from headrace.supervisor.sockets import AddressError, Sockets
-from headrace.supervisor.supervisor import Plan, Supervisor
+from headrace.supervisor.supervisor import Plan
 
 REMEDY = "change server.listen"
 
@@ -36,39 +35,28 @@ def serve(config: ConfigOption = DEFAULT_FILE, no_migrate: NoMigrateOption = Fal
     ends it at once. SIGHUP reads the file again, SIGUSR2 replaces the workers one by one; neither touches a stream.
     """
     loaded = resolve(read_draft(config))
-    directory = Path(loaded.settings.state.directory)
+    server, state = loaded.settings.server, loaded.settings.state
+    directory = Path(state.directory)
     with ExitStack() as opened:
         try:
-            opened.enter_context(closing(Lock(directory)))
+            lock = opened.enter_context(closing(Lock(directory)))
             node = node_of(directory)
             listener = opened.enter_context(link.listen(directory))
         except InUseError as error:
             fail(str(error))
         except OSError as error:
             fail(f"cannot use {directory}: {error.strerror}; state.directory must be writable for the gateway")
-        sockets = opened.enter_context(closing(_bound(loaded)))
-        plan = Plan(str(config.absolute()), node, loaded.settings.server, loaded.settings.state, not no_migrate)
-        code = asyncio.run(_supervised(plan, sockets, listener))
-    raise typer.Exit(code)
+        sockets = opened.enter_context(closing(_bound(server)))
+        plan = Plan(str(config.absolute()), node, server, state, not no_migrate)
+        lines = (
+            f"headrace {headrace.__version__} listens on {shown_address(address, server.tls is not None)}"
+            for address in sockets.addresses
+        )
+        hand_over(plan, lock, listener.fileno(), sockets, tuple(lines))
 
 
-def _bound(loaded: Loaded) -> Sockets:
-    server = loaded.settings.server
+def _bound(server: ServerSettings) -> Sockets:
     try:
         return Sockets(server.listen, server.workers)
     except AddressError as error:
         fail(cannot_listen(str(error.address), error.error, REMEDY))
-
-
-async def _supervised(plan: Plan, sockets: Sockets, listener: socket.socket) -> int:
-    def announce() -> None:
-        for address in sockets.addresses:
-            typer.echo(
-                f"headrace {headrace.__version__} listens on {shown_address(address, plan.server.tls is not None)}"
-            )
-
-    return await Supervisor(plan, sockets, listener, _say, announce).run()
-
-
-def _say(line: str) -> None:
-    typer.echo(line, err=True)

@@ -8,7 +8,6 @@ import asyncio
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -16,6 +15,7 @@ import msgspec
 
 from headrace.link.channel import Channel
 from headrace.link.messages import ToSupervisor
+from headrace.supervisor.interpreter import command
 
 _DECODER: Final = msgspec.msgpack.Decoder(ToSupervisor)
 
@@ -105,10 +105,8 @@ def words_for(status: int) -> str:
 
 
 def _started(module: str, pair: int, descriptors: Sequence[int]) -> "subprocess.Popen[bytes]":
-    """A process of this interpreter, with its warnings; -P, so that the folder where the gateway is started cannot put
-    its own modules before ours."""
     return subprocess.Popen(
-        [sys.executable, "-P", *(f"-W{option}" for option in sys.warnoptions), "-m", module, "--fd", str(pair)],
+        command(module, pair),
         stdin=subprocess.DEVNULL,
         pass_fds=(pair, *descriptors),
         start_new_session=True,  # a terminal's Ctrl-C is for the supervisor alone

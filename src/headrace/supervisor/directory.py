@@ -5,7 +5,7 @@ import os
 from base64 import b32encode
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 LOCK: Final = "lock"
 NODE: Final = "node"
@@ -40,6 +40,18 @@ class Lock:
             raise
         os.ftruncate(self._file, 0)
         os.write(self._file, f"{os.getpid()}\n".encode())
+
+    @classmethod
+    def inherited(cls, descriptor: int) -> Self:
+        """One that this process took before it became another program."""
+        made = cls.__new__(cls)
+        made._file = descriptor
+        return made
+
+    @property
+    def descriptor(self) -> int:
+        """Of the lock's file."""
+        return self._file
 
     def close(self) -> None:
         """Let it go."""

@@ -10,7 +10,7 @@ import socket
 import sys
 import time
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Self
 
 from headrace.listener.binding import BACKLOG, address_of, bind
 from headrace.model.settings import Address
@@ -45,6 +45,19 @@ class Sockets:
                 self.close()
                 raise AddressError(address, error) from None
         self.addresses = tuple(address_of(sockets[0]) for sockets in self._by_address)
+
+    @classmethod
+    def inherited(cls, descriptors: Sequence[Sequence[int]]) -> Self:
+        """Those that this process bound before it became another program."""
+        made = cls((), 0)
+        made._by_address = [[socket.socket(fileno=one) for one in each] for each in descriptors]
+        made.addresses = tuple(address_of(sockets[0]) for sockets in made._by_address)
+        return made
+
+    @property
+    def descriptors(self) -> tuple[tuple[int, ...], ...]:
+        """Their numbers, by address, then by slot."""
+        return tuple(tuple(sock.fileno() for sock in sockets) for sockets in self._by_address)
 
     def of(self, slot: int) -> tuple[socket.socket, ...]:
         """The sockets of one slot, in the order of the addresses."""
