@@ -49,7 +49,11 @@ def test_kills_at_random_moments(tmp_path: Path, upstream: SimulatorThread, post
         port = probe.getsockname()[1]
     config = write_config(tmp_path / "headrace.yaml", upstream.origin, port=port, database=database)
     with Fleet(config) as fleet:
-        asked, kills = asyncio.run(_run(fleet, postgres))
+        try:
+            asked, kills = asyncio.run(_run(fleet, postgres))
+        except AssertionError:
+            print(f"seed {SEED}", *(f"{at:.3f} {line}" for at, line in fleet.said[-40:]), sep="\n")
+            raise
         fleet.signal()
         assert fleet.exit_code(90) == 0, fleet.words()[-20:]
         assert fleet.alive() == []

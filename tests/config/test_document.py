@@ -61,7 +61,8 @@ def test_there_are_examples() -> None:
 
 @pytest.mark.parametrize("text", EXAMPLES)
 def test_an_example_is_a_good_file(text: str, tmp_path: Path) -> None:
-    (tmp_path / "spare").write_text("a-secret-in-a-file-0123")
+    for name in ("spare", "headrace.key"):
+        (tmp_path / name).write_text(f"a-secret-in-the-file-{name}")
     path = tmp_path / "headrace.yaml"
     path.write_text(text.replace("/run/secrets/openai-spare", "spare").replace("NAME.openai", "name.openai"), "utf-8")
     warnings = [one for one in load(path, Everything()).warnings if ": none: " not in one]
