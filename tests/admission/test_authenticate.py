@@ -19,8 +19,9 @@ NOW = 1_764_000_000.0
 class Keys:
     """A catalogue of one key; says what it was asked."""
 
-    def __init__(self, key: Key = KEY) -> None:
+    def __init__(self, key: Key = KEY, keys_are_known: bool = True) -> None:
         self.key = key
+        self.keys_are_known = keys_are_known
         self.asked: list[bytes] = []
 
     def find_key(self, digest: bytes) -> Key | None:
@@ -117,6 +118,14 @@ def test_an_unknown_key(secret: bytes) -> None:
 def test_a_key_that_does_not_work(key: Key, kind: Kind, status: int) -> None:
     problem = authenticate(head([X]), Keys(key), DIGEST, NOW)
     assert isinstance(problem, Problem) and (problem.kind, problem.http_status) == (kind, status)
+
+
+def test_a_key_that_cannot_be_checked_is_no_reason_to_drop_it() -> None:
+    """Case B116: 503 with a Retry-After, and a known key works all the same."""
+    away = Keys(keys_are_known=False)
+    problem = authenticate(head([(b"x-api-key", b"sk-of-the-database")]), away, DIGEST, NOW)
+    assert isinstance(problem, Problem) and (problem.http_status, problem.retry_after_s) == (503, 5.0)
+    assert authenticate(head([X]), away, DIGEST, NOW) is KEY
 
 
 def test_a_key_that_works_for_a_while() -> None:

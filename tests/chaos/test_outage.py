@@ -1,6 +1,7 @@
 """The database goes away: nothing fails, a worker that dies meanwhile comes back, and nothing is missing afterwards."""
 
 import asyncio
+import http.client
 import os
 import signal
 import time
@@ -54,12 +55,23 @@ def test_a_start_with_the_database_away(tmp_path: Path, upstream: SimulatorThrea
         with Fleet(config) as fleet:
             asked = asyncio.run(_some(fleet))
             assert all(one.end is End.WHOLE and one.status == 200 for one in asked)
+            assert _unknown(fleet) == (503, "5")
             postgres.start()
+            until(lambda: _unknown(fleet) == (401, None), "an answer about keys", 30.0)
             until(lambda: len(entries_in(database, tmp_path / "state")) == len(asked), "the entries", 30.0)
             fleet.signal()
             assert fleet.exit_code() == 0
     finally:
         postgres.ensure()
+
+
+def _unknown(fleet: Fleet) -> tuple[int, str | None]:
+    """What a key gets that only the database could have: its status and Retry-After."""
+    connection = http.client.HTTPConnection("127.0.0.1", fleet.port, timeout=10)
+    connection.request("GET", "/v1/models", headers={"authorization": "Bearer sk-hr-of-the-database-000"})
+    reply = connection.getresponse()
+    connection.close()
+    return reply.status, reply.getheader("retry-after")
 
 
 async def _run(fleet: Fleet, postgres: Postgres) -> tuple[list[Asked], float]:

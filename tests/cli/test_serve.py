@@ -4,7 +4,6 @@ import http.client
 import json
 import signal
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -62,10 +61,8 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path, upstream: SimulatorThre
         assert response.readline().startswith(b"data: ")
         gateway.signal(signal.SIGINT)
         gateway.said_with("draining")
-        began = time.monotonic()
         gateway.signal(signal.SIGTERM)
-        assert gateway.end() == 1
-        assert time.monotonic() - began < 2.0
+        assert gateway.end() == 1  # long before the drain would be over: that takes ten minutes
         assert "ended at once" in gateway.stderr.read()
 
 

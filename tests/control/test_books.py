@@ -15,6 +15,7 @@ from headrace.model.entry import Entry, Opened
 from headrace.model.settings import StateSettings
 from headrace.sealing import seal, unseal
 from headrace.state.database import Database
+from headrace.state.errors import DatabaseAwayError
 from headrace.state.objects import Objects
 from tests.stand.books import ledger_entries
 
@@ -86,7 +87,7 @@ def test_objects_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         found: asyncio.Queue[tuple[StoredObject, ...]] = asyncio.Queue()
         async with Kept(tmp_path) as books:
             assert await books.first_objects(20) == ()
-            books.follow(found.put)
+            books.follow(found.put, _never)
             await put(tmp_path, KEY)
             assert await asyncio.wait_for(found.get(), 20) == (KEY,)
             await put(tmp_path, replace(KEY, document='{"secret":"sk-hr-more"}'))
@@ -95,6 +96,36 @@ def test_objects_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             assert found.empty()
 
     asyncio.run(main())
+
+
+async def _never() -> None:
+    raise AssertionError("the database was there")
+
+
+def test_objects_that_are_not_told_are_doubted_until_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOOK_S", 0.01)
+
+    async def main() -> None:
+        found: asyncio.Queue[tuple[StoredObject, ...]] = asyncio.Queue()
+        doubted = asyncio.Event()
+
+        async def doubt() -> None:
+            doubted.set()
+
+        async with Kept(tmp_path) as books:
+            assert await books.first_objects(20) == ()
+            with monkeypatch.context() as patch:
+                patch.setattr(Objects, "stamp", _away)
+                books.follow(found.put, doubt)
+                await asyncio.wait_for(doubted.wait(), 20)
+                assert found.empty()
+            assert await asyncio.wait_for(found.get(), 20) == ()
+
+    asyncio.run(main())
+
+
+async def _away(_: Objects) -> object:
+    raise DatabaseAwayError("it is away")
 
 
 def test_a_database_that_is_away_keeps_no_start_and_no_end_waiting(

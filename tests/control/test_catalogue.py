@@ -51,6 +51,11 @@ class Desk:
         return asyncio.run(self.source.take(objects))
 
     @property
+    def keys_are_known(self) -> bool:
+        assert self.source.snapshot is not None
+        return self.source.snapshot.parts.keys_are_known
+
+    @property
     def keys(self) -> list[str]:
         assert self.source.snapshot is not None
         return [key.name for key in self.source.snapshot.parts.keys]
@@ -182,3 +187,16 @@ def test_a_warning_is_said_when_it_is_new(desk: Desk) -> None:
     assert new
     desk.read()
     assert [line for line in desk.said if line.startswith("warning: ")] == new
+
+
+def test_keys_are_doubted_while_the_database_is_away(desk: Desk) -> None:
+    """The file's keys are as they were; whether there are others is not known."""
+    desk.read()
+    said = len(desk.said)
+    assert desk.source.doubt()
+    assert not desk.source.doubt()
+    assert not desk.keys_are_known
+    keys = desk.keys
+    assert desk.take()
+    assert desk.keys_are_known
+    assert (desk.keys, len(desk.said)) == (keys, said)

@@ -11,6 +11,11 @@ from headrace.model.request import RequestHead
 
 _MISSING = Problem(Kind.MISSING_API_KEY, "No API key came with the request. Send it as `Authorization: Bearer KEY`.")
 _INVALID = Problem(Kind.INVALID_API_KEY, "The API key is not known here. Check the key and the base URL.")
+_UNCHECKED = Problem(
+    Kind.OVERLOADED,
+    "The API key cannot be checked now: the gateway's database does not answer. Keep the key, and try again later.",
+    retry_after_s=5.0,
+)
 _DIFFERENT = Problem(
     Kind.INVALID_API_KEY, "The request carries two different API keys. Send one, as `Authorization: Bearer KEY`."
 )
@@ -25,6 +30,10 @@ _KEY_FIELDS = (b"x-api-key", b"x-goog-api-key")
 
 class Keys(Protocol):
     """What authentication asks of the catalogue."""
+
+    @property
+    def keys_are_known(self) -> bool:
+        """Whether there can be no other keys."""
 
     def find_key(self, digest: bytes) -> Key | None:
         """The key of this digest, whatever its state."""
@@ -45,7 +54,7 @@ def authenticate(
         return _DIFFERENT
     key = keys.find_key(digest(found[0]))
     if key is None:
-        return _INVALID
+        return _INVALID if keys.keys_are_known else _UNCHECKED  # a client told 401 drops its key
     if key.state is not KeyState.ACTIVE:
         return _DISABLED
     if key.expires is not None and now >= key.expires:

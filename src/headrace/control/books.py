@@ -62,9 +62,10 @@ class Books:
         except (StateError, TimeoutError):
             return None
 
-    def follow(self, on_objects: Objecting) -> None:
-        """Call `on_objects` with the objects whenever they are others than the last that were read."""
-        self._tasks.append(asyncio.get_running_loop().create_task(self._follow(on_objects)))
+    def follow(self, on_objects: Objecting, on_doubt: Callable[[], Awaitable[None]]) -> None:
+        """Call `on_objects` with the objects whenever they are others than the last that were read, or are told again
+        after they were not; `on_doubt` when the database does not tell them."""
+        self._tasks.append(asyncio.get_running_loop().create_task(self._follow(on_objects, on_doubt)))
 
     async def drain(self, most_s: float, *, orphans: bool) -> None:
         """Wait until what is in the journals is in the database, at most so long.
@@ -106,12 +107,15 @@ class Books:
             await check(self._database)
         self._prepared.set()
 
-    async def _follow(self, on_objects: Objecting) -> None:
+    async def _follow(self, on_objects: Objecting, on_doubt: Callable[[], Awaitable[None]]) -> None:
         await self._prepared.wait()
         while True:
-            # The ingestion says when the database is away.
-            with suppress(StateError):
+            try:
                 found = await self._changed_objects()
+            except StateError:  # the ingestion says it
+                self._stamp = None
+                await on_doubt()
+            else:
                 if found is not None:
                     await on_objects(found)
             await asyncio.sleep(LOOK_S)

@@ -9,6 +9,7 @@ The file wins: an object of the database whose name the file has is kept there, 
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from headrace.config.changes import changes, refused
@@ -24,8 +25,8 @@ from headrace.model.settings import Settings
 class CatalogueSource:
     """The file under `path` and the database's `objects`, for a gateway that was started with the settings `running`.
 
-    `before` is the snapshot of an earlier run; one with the same content keeps its version. `say` has lines for the
-    operator.
+    `before` is the snapshot of an earlier run; one with the same content keeps its version. `objects_are_known` tells
+    whether these are all that the database has. `say` has lines for the operator.
     """
 
     def __init__(
@@ -35,8 +36,11 @@ class CatalogueSource:
         objects: Sequence[StoredObject],
         before: Snapshot | None,
         say: Callable[[str], None],
+        *,
+        objects_are_known: bool = True,
     ) -> None:
         self.objects = tuple(objects)
+        self._are_known = objects_are_known
         self.snapshot = before
         """What is to be served; None while there was no good file."""
         self._path = path
@@ -73,10 +77,17 @@ class CatalogueSource:
 
     async def take(self, objects: Sequence[StoredObject]) -> bool:
         """Other objects of the database; whether there is another snapshot."""
+        self._are_known = True
         if tuple(objects) == self.objects:
-            return False
+            return self._renew()
         self.objects = tuple(objects)
         return await self._merge()
+
+    def doubt(self) -> bool:
+        """The database does not answer, so there may be keys that are not known here; whether there is another
+        snapshot."""
+        self._are_known = False
+        return self._renew()
 
     async def _merge(self) -> bool:
         if self._loaded is None:
@@ -85,7 +96,15 @@ class CatalogueSource:
         before, self._merged = self._merged, merged
         for line in _report(before, merged, self._running):
             self._say(line)
-        snapshot = snapshot_of(merged.loaded.settings.stream, merged.loaded.catalogue, self.snapshot)
+        return self._renew()
+
+    def _renew(self) -> bool:
+        """Whether what is to be served is another than before."""
+        if self._merged is None:
+            return False
+        loaded = self._merged.loaded
+        parts = replace(loaded.catalogue, keys_are_known=self._are_known)
+        snapshot = snapshot_of(loaded.settings.stream, parts, self.snapshot)
         is_new, self.snapshot = snapshot is not self.snapshot, snapshot
         return is_new
 

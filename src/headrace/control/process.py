@@ -69,6 +69,12 @@ class Publisher:
             else:
                 _keep(self._boot, self.source)  # shadowed ones are kept, too
 
+    async def doubt(self) -> None:
+        """The database does not tell its objects."""
+        async with self._turn:
+            if self.source.doubt():
+                self._publish()
+
     def _publish(self) -> None:
         assert self.source.snapshot is not None
         _keep(self._boot, self.source)
@@ -112,12 +118,13 @@ class Process:
 
     async def _serve(self, boot: ControlBoot, books: Books) -> int:
         kept = _read_kept(boot)
-        found = await books.first_objects(DATABASE_S)
-        if found is None:
-            found = kept.objects if kept is not None else ()
+        told = await books.first_objects(DATABASE_S)
+        found = told if told is not None else kept.objects if kept is not None else ()
+        if told is None:
             say(f"the database does not answer; it is served with the {len(found)} objects that it had before")
         before = kept.snapshot if kept is not None else None
-        source = CatalogueSource(Path(boot.config), Settings(boot.server, boot.state), found, before, say)
+        settings = Settings(boot.server, boot.state)
+        source = CatalogueSource(Path(boot.config), settings, found, before, say, objects_are_known=told is not None)
         await source.read()
         if source.snapshot is None:
             self._channel.send(Unable(reason="the file is bad, and there is no snapshot from before"))
@@ -133,7 +140,7 @@ class Process:
         gc.freeze()
         gc.set_threshold(YOUNG)
         publisher = Publisher(boot, source, link)
-        books.follow(publisher.take)
+        books.follow(publisher.take, publisher.doubt)
         watching = self._loop.create_task(self._watch(publisher))
         try:
             order = await self._order

@@ -17,6 +17,8 @@ class CatalogueParts:
     models: tuple[Model, ...] = ()
     keys: tuple[Key, ...] = ()
     owners: tuple[Owner, ...] = ()
+    keys_are_known: bool = True
+    """Whether there are no other keys: not while the database, which may have some, cannot be asked."""
 
 
 class ObjectKind(Enum):

@@ -37,8 +37,8 @@ class Catalogue:
     """One version of what may be asked for. A change is a new catalogue; an exchange keeps the one it began with."""
 
     __slots__ = (
-        "_by_digest", "_by_shape", "_exact", "_homes", "_offered", "_places", "_shapes", "channels", "keys", "models",
-        "stream",
+        "_by_digest", "_by_shape", "_exact", "_homes", "_offered", "_places", "_shapes", "channels", "keys",
+        "keys_are_known", "models", "stream",
     )  # fmt: skip
 
     def __init__(self, parts: CatalogueParts, stream: StreamSettings = _DEFAULT_STREAM) -> None:
@@ -47,6 +47,7 @@ class Catalogue:
         self.stream = stream
         """What holds for a request that names no model."""
         self.keys = parts.keys
+        self.keys_are_known = parts.keys_are_known
         self._by_digest = {key.digest: key for key in parts.keys}
         self._exact = {model.name: model for model in parts.models if not model.is_pattern}
         self._by_shape: dict[tuple[str, str], Model] = {}
