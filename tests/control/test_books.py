@@ -184,8 +184,10 @@ def test_only_for_its_own_end_an_orphan_waits_for_those_who_still_write(tmp_path
             waiting = asyncio.ensure_future(books.drain(60, orphans=True))
             done, _ = await asyncio.wait((waiting,), timeout=1.0)
             assert not done
+            later = begun(tmp_path, "i2")  # of the gateway that was started in its place
             writer.close()
             await asyncio.wait_for(waiting, 20)
+            later.close()
         assert [entry.id for entry in ledger_entries(tmp_path)] == ["hr_i1"]
 
     asyncio.run(main())

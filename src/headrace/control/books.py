@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from headrace.control.ingest import Ingest
+from headrace.journal.place import incarnations
 from headrace.model.catalogue import StoredObject
 from headrace.model.settings import StateSettings
 from headrace.sealing import seal, unseal
@@ -38,7 +39,7 @@ class Books:
     """
 
     def __init__(self, state: StateSettings, say: Callable[[str], None], *, may_migrate: bool) -> None:
-        directory = Path(state.directory)
+        self._directory = directory = Path(state.directory)
         self._say = say
         self._may_migrate = may_migrate
         self._database = Database.open(state.database, directory)
@@ -70,13 +71,13 @@ class Books:
     async def drain(self, most_s: float, *, orphans: bool) -> None:
         """Wait until what is in the journals is in the database, at most so long.
 
-        With `orphans` journals that workers still write are waited for, too; else it is enough that nothing is behind,
-        for others than this gateway's workers write on, and their own control process takes that. A database that is
-        away is not waited for.
+        With `orphans` the journals that are there now are waited for to their ends, too: their workers write on for as
+        long as they have streams. Those of a gateway that is started meanwhile are its own control process's. Without,
+        it is enough that nothing is behind. A database that is away is not waited for.
         """
         loop = asyncio.get_running_loop()
         began = loop.time()
-        whole = loop.create_task(self._ingest.drained() if orphans else self._ingest.settled())
+        whole = loop.create_task(self._outlive() if orphans else self._ingest.settled())
         away_since: float | None = None
         try:
             while not whole.done() and loop.time() - began < most_s:
@@ -89,6 +90,13 @@ class Books:
             whole.cancel()
         if self._ingest.lag_bytes:
             self._say(f"{self._ingest.lag_bytes} bytes of journal are not in the database; the next start takes them")
+
+    async def _outlive(self) -> None:
+        """Wait until the journals that are there now are taken whole and gone."""
+        left = await asyncio.to_thread(incarnations, self._directory)
+        while left:
+            await asyncio.sleep(0.1)
+            left = [one for one in left if one.path.exists()]
 
     async def close(self) -> None:
         """Stop, at a point where all is whole."""
