@@ -1,6 +1,7 @@
 """What the kernel says of processes (Linux): which there are, what they hold, who serves a connection."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 PROC = Path("/proc")
@@ -34,13 +35,14 @@ def children(pid: int) -> list[int]:
 
 
 def descriptors(pid: int) -> dict[int, str]:
-    """What its descriptors lead to: a path, `socket:[inode]`, `pipe:[inode]`, `anon_inode:…`."""
+    """What its descriptors lead to: a path, `socket:[inode]`, `pipe:[inode]`, `anon_inode:…`; none where it is gone."""
     found: dict[int, str] = {}
-    for name in os.listdir(PROC / str(pid) / "fd"):  # noqa: PTH208  a Path would be read again
-        try:
+    names: list[str] = []
+    with suppress(FileNotFoundError, ProcessLookupError):
+        names = os.listdir(PROC / str(pid) / "fd")  # noqa: PTH208  a Path would be read again
+    for name in names:
+        with suppress(FileNotFoundError, ProcessLookupError):
             found[int(name)] = os.readlink(PROC / str(pid) / "fd" / name)  # noqa: PTH115  as the kernel spells it
-        except FileNotFoundError:
-            continue
     return found
 
 
