@@ -35,6 +35,9 @@ def audit(asked: Sequence[Asked], calls: Iterable[Recorded], entries: Sequence[E
     found.expect(not doubled, f"two exchanges of one request: {doubled[:5]}")
     by_id = {entry.id: entry for entry in entries}
     for one in asked:
+        found.expect(
+            one.end is not End.LATE, f"{one.marker} ({one.id or 'no head'}) was left waiting since {one.began:.3f}"
+        )
         if one.id:
             _compare(found, one, by_id.get(one.id))
     known = {entry.client_request_id for entry in entries}

@@ -36,6 +36,8 @@ class End(Enum):
     """The connection ended before the answer's end, or before its beginning."""
     WHOLE = auto()
     """As its framing says."""
+    LATE = auto()
+    """Nothing more came for a minute: a fault, whatever happens around it."""
     LEFT = auto()
     """The client itself went away, once it had seen the head."""
 
@@ -147,6 +149,8 @@ async def ask(port: int, one: Asked) -> None:
                 writer.close()
                 with suppress(OSError):
                     await writer.wait_closed()
+    except TimeoutError:
+        one.end = End.LATE
     finally:
         one.ended = time.monotonic()
 
