@@ -54,6 +54,8 @@ class Asked:
     leaves: bool = False
     """Whether the client goes away behind the head."""
     began: float = field(default_factory=time.monotonic)
+    answered: float = 0.0
+    """When the head had come."""
     ended: float = 0.0
     id: str = ""
     status: int = 0
@@ -187,7 +189,7 @@ async def _hear(reader: asyncio.StreamReader, one: Asked) -> bool:
     lines = head.split("\r\n")
     headers = dict(line.split(": ", 1) for line in lines[1:] if ": " in line)
     one.status = int(lines[0].split(" ")[1])
-    one.id = headers["x-request-id"]
+    one.id, one.answered = headers["x-request-id"], time.monotonic()
     if one.leaves:
         return False
     digest = sha256()

@@ -111,9 +111,9 @@ async def _kill(what: str, fleet: Fleet, postgres: Postgres, load: Load, chance:
 
 
 def _fresh(load: Load, since: float) -> bool:
-    """Whether a worker answers that had not answered before `since`."""
-    old = {one.incarnation for one in load.asked if one.id and one.began < since}
-    return any(one.id and one.began >= since and one.incarnation not in old for one in reversed(load.asked[-500:]))
+    """Whether a worker answers that had not answered before `since`; its first may be one that waited in the queue."""
+    old = {one.incarnation for one in load.asked if one.id and one.answered < since}
+    return any(one.answered >= since and one.incarnation not in old for one in reversed(load.asked[-500:]))
 
 
 async def _until(holds: Callable[[], bool], what: str, wait_s: float = 30.0) -> float:
