@@ -84,7 +84,7 @@ class Ingestion:
     async def drain(self) -> None:
         """Run until nothing is left."""
         async with self.running(), asyncio.timeout(WAIT_S):
-            await self.ingest.drained()
+            await self.ingest.settled()
 
     async def took(self, entries: int) -> None:
         """Wait until so many have come from journals."""

@@ -91,34 +91,16 @@ def test_much_is_taken_in_batches_without_a_pause(place: Place, disk: Disk) -> N
     place.run(work)
 
 
-def test_drained_looks_again_and_at_once(place: Place, disk: Disk) -> None:
+def test_settled_looks_again_and_at_once(place: Place, disk: Disk) -> None:
     """What was found before the question says nothing about what has come since."""
 
     async def work(ledger: Ledger) -> None:
         one = Ingestion(disk, ledger, NEVER)
         async with one.running(), asyncio.timeout(WAIT_S):
-            await one.ingest.drained()
+            await one.ingest.settled()
             disk.write("a", opened("e1"))
-            await one.ingest.drained()
+            await one.ingest.settled()
         assert [found.id for found in await entries_of(ledger)] == ["e1"]
-
-    place.run(work)
-
-
-def test_drained_waits_for_the_living(place: Place, disk: Disk) -> None:
-    async def work(ledger: Ledger) -> None:
-        one = Ingestion(disk, ledger)
-        where = disk.write("a", opened("e1"))
-        async with one.running():
-            with disk.alive(where):
-                waiting = asyncio.ensure_future(one.ingest.drained())
-                await one.ingest.settled()
-                disk.write("a", entry("e1"))
-                await one.took(1)
-                assert not waiting.done()
-            async with asyncio.timeout(WAIT_S):
-                await waiting
-        assert await entries_of(ledger) == [entry("e1")]
 
     place.run(work)
 
@@ -311,7 +293,7 @@ def test_without_tables_it_waits_for_them(place: Place, disk: Disk) -> None:
             )
             disk.write("a", entry("e1"))
             task = asyncio.ensure_future(ingest.run())
-            draining = asyncio.ensure_future(ingest.drained())
+            draining = asyncio.ensure_future(ingest.settled())
             began = time.monotonic()
             await until(lambda: ingest.counts.failures >= 4)
             assert time.monotonic() - began >= 0.02 + 0.04, "who waits for it makes it try no faster"

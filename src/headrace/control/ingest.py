@@ -91,7 +91,6 @@ class Ingest:
         self._readings: dict[Incarnation, _Reading] = {}
         self._retry_s = 0.0
         self._log_failed = False
-        self._draining: list[asyncio.Future[None]] = []
         self._settling: list[asyncio.Future[None]] = []
         self._woken = asyncio.Event()
 
@@ -105,18 +104,11 @@ class Ingest:
         """Whether the database could not be asked the last time."""
         return self._retry_s > 0.0
 
-    async def drained(self) -> None:
-        """Return once a look that began after this call has found no journal any more: all workers are dead, and all
-        that they wrote is in the database. One that cannot be read is not waited for."""
-        await self._asked(self._draining)
-
     async def settled(self) -> None:
-        """Return once a look that began after this call has found nothing that was not in the database."""
-        await self._asked(self._settling)
-
-    async def _asked(self, among: list[asyncio.Future[None]]) -> None:
+        """Return once a look that began after this call, and begins at once, has found nothing that was not in the
+        database. A journal that cannot be read is not waited for."""
         waiting = asyncio.get_running_loop().create_future()
-        among.append(waiting)
+        self._settling.append(waiting)
         self._woken.set()
         await waiting
 
@@ -143,7 +135,7 @@ class Ingest:
         if self._prepare is not None:
             await self._prepare()
             self._prepare = None
-        drained, settled = self._draining.copy(), self._settling.copy()
+        asked = self._settling.copy()
         await self._find()
         is_moving = is_full = False
         for source, reading in self._readings.items():
@@ -151,10 +143,15 @@ class Ingest:
             is_moving |= took
             is_full |= took and reading.behind > self._batch_bytes // 4
         if not is_moving:
-            _release(settled, self._settling)
-        if all(reading.is_unreadable for reading in self._readings.values()):
-            _release(drained, self._draining)
-        return is_moving, is_full or (bool(drained or settled) and is_moving)
+            self._release(asked)
+        return is_moving, is_full or (bool(asked) and is_moving)
+
+    def _release(self, asked: "Sequence[asyncio.Future[None]]") -> None:
+        """Answer those that asked before the look began, and forget them."""
+        for one in asked:
+            self._settling.remove(one)
+            if not one.done():
+                one.set_result(None)
 
     async def _find(self) -> None:
         found = await asyncio.to_thread(incarnations, self._directory)
@@ -282,7 +279,7 @@ class Ingest:
         self._retry_s = 0.0
 
     async def _sleep(self, seconds: float) -> None:
-        """Until then, or until `drained` is called."""
+        """Until then, or until `settled` is called."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._woken.wait()
@@ -290,14 +287,6 @@ class Ingest:
 
 def _named(source: Incarnation) -> str:
     return f"{source.node}/{source.slot}/{source.name}"
-
-
-def _release(asked: Sequence["asyncio.Future[None]"], among: "list[asyncio.Future[None]]") -> None:
-    """Answer those that asked before the look began, and forget them."""
-    for one in asked:
-        among.remove(one)
-        if not one.done():
-            one.set_result(None)
 
 
 def _write_lines(log: Callable[[bytes], None], source: Incarnation, entries: Sequence[Entry]) -> None:
