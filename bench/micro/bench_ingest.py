@@ -114,7 +114,7 @@ class Work:
         """All that is there."""
         ingest = Ingest(self.directory, Ledger(self.database), pytest.fail, self.log)
         running = asyncio.ensure_future(ingest.run())
-        await ingest.drained()
+        await ingest.settled()
         running.cancel()
         await asyncio.wait([running])
 
