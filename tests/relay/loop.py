@@ -111,13 +111,12 @@ class Sink:
         self.said.append(("write", data))
 
     @property
-    def takes_frames(self) -> bool:
-        """Whether a body is under way."""
-        return self.started and not self.finished
-
-    def frame(self, frame: bytes) -> None:
+    def frame_writer(self) -> Callable[[bytes], None] | None:
         """Relayed bytes in their frame."""
-        self.write(data_of(frame))
+        return (lambda frame: self.write(data_of(frame))) if self.started and not self.finished else None
+
+    def passed(self, data: bytes) -> None:
+        """What it wrote."""
 
     def insert(self, data: bytes) -> None:
         """Our own bytes."""

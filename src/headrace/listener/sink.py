@@ -36,9 +36,6 @@ JOIN_MAX: Final = 16 * 1024
 _OWN: Final = frozenset({b"connection", b"content-length", b"keep-alive", b"transfer-encoding"})
 """Fields that the framing alone decides."""
 
-HASHED_AT_ONCE: Final = 32
-"""Frames that are hashed in one go: the hash costs less than half, and an event meets one call less."""
-
 _RESET: Final = struct.pack("ii", 1, 0)
 
 
@@ -72,7 +69,6 @@ class ClientSink:
         "_bodiless",
         "_carrier",
         "_chunked",
-        "_frames",
         "_hash",
         "_head",
         "_http_1_0",
@@ -97,7 +93,6 @@ class ClientSink:
         self._http_1_0 = http_1_0
         self._watcher: SinkWatcher | None = None
         self._open = self._chunked = False
-        self._frames: list[bytes] = []
         self.gone = False
         self.paused = False
         self.started = False
@@ -140,8 +135,6 @@ class ClientSink:
     def write(self, data: bytes) -> None:
         """Relayed bytes: hashed, framed and handed to the transport in this call."""
         if self._open and data:
-            if self._frames:
-                self._hash_frames()
             self._hash.update(data)
             if self._chunked and len(data) <= JOIN_MAX:
                 self._send(FRAME % (len(data), data))
@@ -149,18 +142,13 @@ class ClientSink:
                 self._put(data)
 
     @property
-    def takes_frames(self) -> bool:
-        """Whether the body is chunked and not over."""
-        return self._open and self._chunked
+    def frame_writer(self) -> Callable[[bytes], None] | None:
+        """The transport's own `write`, once the head has left: an event meets no call of ours here."""
+        return self._send if self._open and self._chunked and not self._head else None
 
-    def frame(self, frame: bytes) -> None:
-        """Relayed bytes, framed already; their hash is seen to later."""
-        if self._open:
-            frames = self._frames
-            frames.append(frame)
-            self._send(frame)
-            if len(frames) >= HASHED_AT_ONCE:
-                self._hash_frames()
+    def passed(self, data: bytes) -> None:
+        """Relayed bytes that have left by `frame_writer`: hashed, even if the client has left since."""
+        self._hash.update(data)
 
     def insert(self, data: bytes) -> None:
         """Bytes of the gateway's own: not hashed."""
@@ -192,8 +180,6 @@ class ClientSink:
 
     def hash_out(self) -> str:
         """SHA-256 (hex) of all that `write` was given while the client was there."""
-        if self._frames:
-            self._hash_frames()
         return (self._hash if self.started else hashlib.sha256()).hexdigest()
 
     def lost(self) -> None:
@@ -217,10 +203,6 @@ class ClientSink:
         self.paused = False
         if self._watcher is not None:
             self._watcher.sink_resumed()
-
-    def _hash_frames(self) -> None:
-        self._hash.update(b"".join([frame[frame.index(b"\n") + 1 : -2] for frame in self._frames]))
-        self._frames.clear()
 
     def _detach(self) -> None:
         self._open = False

@@ -19,10 +19,10 @@ class BodyReceiver(Protocol):
         """The body is over. Called exactly once, and nothing after it."""
 
 
-TakeFrame = Callable[[bytes, int], bool]
-"""Given bytes that begin as one chunk of their size does in the very form of `http.chunk.FRAME`, and where the data
-begin; whether they were taken. They are a chunk if they end in CRLF, and may be taken only then. Of those that were
-not, `BodyReceiver.body` gets the data."""
+TakeFrame = Callable[[bytes], bool]
+"""Given bytes of the body's framing that begin where a chunk does; whether they were taken. They may be taken only if
+they are one whole chunk in the very form of `http.chunk.FRAME`. Of those that were not, `BodyReceiver.body` gets the
+data."""
 
 
 class Attempt(Protocol):
@@ -37,7 +37,7 @@ class Attempt(Protocol):
     def attach(self, receiver: BodyReceiver, frames: "TakeFrame | None" = None) -> None:
         """Push what came already to `receiver`, in this call, then all that follows as it comes.
 
-        A read that is one whole chunk is offered to `frames` first.
+        A read that begins with a chunk is offered to `frames` first.
         """
 
     def fail(self, problem: Problem) -> None:
@@ -84,11 +84,12 @@ class Sink(Protocol):
         """Relayed bytes: hashed, framed and handed to the transport in this call."""
 
     @property
-    def takes_frames(self) -> bool:
-        """Whether `frame` may be called: the body is chunked and not over."""
+    def frame_writer(self) -> Callable[[bytes], None] | None:
+        """Writes relayed bytes that are framed already as `write` would (`http.chunk.FRAME`), until anything else is
+        written or the sink is told of any end; None where the body is not chunked, has not begun or is over."""
 
-    def frame(self, frame: bytes) -> None:
-        """Relayed bytes as `write` would frame them, framed already (`http.chunk.FRAME`)."""
+    def passed(self, data: bytes) -> None:
+        """What `frame_writer` was given, without frames; before anything else is written or the hash is asked for."""
 
     def insert(self, data: bytes) -> None:
         """Bytes of the gateway's own: not hashed."""

@@ -2,13 +2,16 @@
 what it says is read later, some events at a time.
 
 What an event costs is not its instructions but how cold they are: between two events the worker sleeps, and code and
-objects leave the caches. So only that is done at once which cannot wait: a look whether the read is one whole plain
-event, and the write. Metering, hash, marks and clocks follow for `MOST` events in one warm loop; whatever else looks at
-the stream (any other event, the wheel, an end) makes them follow first, so nobody sees the difference.
+objects leave the caches. So only that is done at once which cannot wait, in one function that touches as little as it
+can: a look whether the read is one whole plain event, and the write. Metering, hashes, marks and clocks follow for
+`MOST` events in one warm loop; whatever else looks at the stream (any other event, the wheel, an end) makes them follow
+first, so nobody sees the difference.
 """
 
 from collections.abc import Callable
+from typing import cast
 
+from headrace.http.chunk import CRLF, HEADS, MOST_READ, data_of
 from headrace.model.ports import Sink
 from headrace.model.wire import Sight
 from headrace.relay.clock import NEVER
@@ -17,6 +20,7 @@ from headrace.relay.state import State
 
 MOST = 32
 """Events that wait; a read that may pass has less than 1 KiB."""
+_FULL = 2 * MOST
 _FORMS = {b"\n": (b"\n\n\r\n", 4, 0), b"\r\n": (b"\r\n\r\n\r\n", 5, 2)}
 """By line end: the end of a frame with one event, how far from there the LF of its data line stands, and how many CRs
 such an event has."""
@@ -29,45 +33,45 @@ class Express:
     """
 
     __slots__ = (
-        "_begins", "_crs", "_frames", "_lacks", "_lf_at", "_machine", "_needs", "_open", "_sink", "_skip", "_stepped",
-        "_tail", "_time", "_times", "_write",
+        "_begins", "_below", "_crs", "_ending", "_lacks", "_lf_at", "_machine", "_needs", "_sink", "_skip", "_stepped",
+        "_tail", "_time", "_waiting", "_write",
     )  # fmt: skip
 
     def __init__(self, machine: Machine, sink: Sink, time: Callable[[], float], stepped: Callable[[], None]) -> None:
         self._machine = machine
         self._sink = sink
-        self._write = sink.frame
+        self._write: Callable[[bytes], None] | None = None
         self._time = time
         self._stepped = stepped
-        self._open = False
-        self._frames: list[bytes] = []
-        self._times: list[float] = []
-        self._begins = self._needs = self._lacks = self._tail = b""
+        self._below = 0  # the size that a read has to stay below: 0 while nothing may pass
+        self._waiting: list[bytes | float] = []  # each frame and its time: one list is one line of cache less than two
+        self._begins = self._needs = self._lacks = self._tail = self._ending = b""
         self._skip = self._lf_at = self._crs = 0
 
-    def frame(self, data: bytes, start: int) -> bool:
-        """Pass one frame on if it is one plain event. Its data begin at `start`."""
+    def frame(self, data: bytes) -> bool:
+        """Pass a read on if it is one chunk, framed as we would, with one plain event."""
+        size = len(data)
         if (
-            not self._open
-            or not data.startswith(self._begins, start)
-            or data.find(self._needs) < 0  # not `in`, which tries a number first: 0.3 µs
-            or data.find(self._lacks) >= 0
-            or data.find(b"\n", start + self._skip) != len(data) - self._lf_at
-            or not data.endswith(self._tail)
+            size < self._below
+            and data.startswith(head := HEADS[size])
+            and data.startswith(self._begins, start := len(head))
+            and data.find(self._lacks) < 0  # not `in`, which tries a number first: 0.3 µs
+            and data.find(b"\n", start + self._skip) == size - self._lf_at
+            and (data.endswith(self._ending) or (data.endswith(self._tail) and data.find(self._needs) >= 0))
         ):
-            return False
-        frames = self._frames
-        frames.append(data)
-        self._times.append(self._time())
-        self._write(data)
-        if len(frames) >= MOST:
-            self._settle()
-        return True
+            waiting = self._waiting
+            waiting.append(data)
+            waiting.append(self._time())
+            self._write(data)  # type: ignore[misc]  # there is one while something may pass
+            if len(waiting) >= _FULL:
+                self._settle()
+            return True
+        return False
 
     def close(self) -> None:
         """Let what waits follow, and pass nothing until `renew`."""
-        self._open = False
-        if self._frames:
+        self._below = 0
+        if self._waiting:
             self._settle()
 
     def renew(self, event: bytes) -> None:
@@ -80,25 +84,28 @@ class Express:
             or machine.clock.tail_at != NEVER
             or meter is None
             or not framer.at_boundary
-            or not self._sink.takes_frames
         ):
             return
         plain, line_end = meter.plain_like(event), framer.line_end
-        if plain is not None and line_end in _FORMS:
+        self._write = write = self._sink.frame_writer
+        if write is not None and plain is not None and line_end in _FORMS:
             self._begins, self._needs, self._lacks = plain
             self._skip = len(plain.begins)
             self._tail, self._lf_at, self._crs = _FORMS[line_end]
-            self._open = True
+            # How such an event ends is nearly always how the last one did: one look in place of two.
+            ending = event[event.rfind(self._needs) :] + CRLF
+            self._ending = ending if ending.endswith(self._tail) else self._needs + self._tail
+            self._below = MOST_READ
 
     def _settle(self) -> None:
         """What the long way does with each event, for all that wait."""
         machine = self._machine
-        events = [frame[frame.index(b"\n") + 1 : -2] for frame in self._frames]
-        times = self._times.copy()
-        self._frames.clear()
-        self._times.clear()
+        events = [data_of(frame) for frame in cast(list[bytes], self._waiting[::2])]
+        times = cast(list[float], self._waiting[1::2])
+        self._waiting.clear()
         clock, trace = machine.clock, machine.trace
         data = b"".join(events)
+        self._sink.passed(data)
         trace.received += len(data)
         trace.release(data)
         clock.out_at = times[-1]

@@ -51,7 +51,10 @@ def ends_clean(framing: Framing, data: bytes) -> bool:
 
 
 def take_frames(data: bytes, frames: TakeFrame) -> int:
-    """Offer the chunks at the beginning of a read one by one; how many bytes were taken."""
+    """Offer the chunks at the beginning of a read one by one, but for a single one: that was offered before.
+
+    How many bytes were taken.
+    """
     at = 0
     while (line := data.find(b"\r\n", at, at + _MOST_LINE)) > 0:
         try:
@@ -60,7 +63,7 @@ def take_frames(data: bytes, frames: TakeFrame) -> int:
             break
         if end > len(data) or end - at >= MOST_READ or data[at : line + 2] != HEADS[end - at]:
             break
-        if not frames(data[at:end], line + 2 - at):
+        if end - at == len(data) or not frames(data[at:end]):
             break
         at = end
     return at

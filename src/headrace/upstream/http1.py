@@ -18,7 +18,7 @@ from typing import Protocol, cast
 
 from httptools import HttpParserCallbackError, HttpParserError, HttpResponseParser
 
-from headrace.http.chunk import CRLF, HEADS, MOST_READ
+from headrace.http.chunk import CRLF
 from headrace.model.headers import Headers, lower_case
 from headrace.model.ports import BodyReceiver, TakeFrame
 from headrace.model.request import ReplyHead
@@ -67,9 +67,9 @@ class Connection(asyncio.Protocol):
 
     __slots__ = (
         "_acked", "_between_chunks", "_complete", "_early", "_end", "_ended", "_expecting", "_fed", "_feed", "_frames",
-        "_framing", "_head_only", "_headers", "_holder", "_keeper", "_parser", "_push", "_reading_paused", "_receiver",
-        "_reusable", "_sock", "_transport", "_turn", "_unsent", "_writing_paused", "gate", "idle_until", "key",
-        "served",
+        "_framing", "_head_only", "_headers", "_holder", "_keeper", "_lane", "_parser", "_push", "_reading_paused",
+        "_receiver", "_reusable", "_sock", "_transport", "_turn", "_unsent", "_writing_paused", "gate", "idle_until",
+        "key", "served",
     )  # fmt: skip
 
     def __init__(self, keeper: Keeper, key: Origin, sock: socket.socket) -> None:
@@ -106,6 +106,7 @@ class Connection(asyncio.Protocol):
         self._receiver: BodyReceiver | None = None
         self._push: Callable[[bytes], object] = _ignore
         self._frames: TakeFrame | None = None
+        self._lane: TakeFrame | None = None  # `_frames`, while the next byte begins a chunk
         self._between_chunks = False
         self._end: Callable[[BodyEnd], None] | None = None
 
@@ -161,6 +162,7 @@ class Connection(asyncio.Protocol):
         self._end = receiver.body_end
         self._push = push = receiver.body
         self._frames = frames
+        self._lane = None
         self._turn = False
         for data in early or ():
             if self._receiver is not receiver:
@@ -224,22 +226,18 @@ class Connection(asyncio.Protocol):
         transport.set_write_buffer_limits(high=1, low=0)
 
     def data_received(self, data: bytes) -> None:
-        if self._between_chunks:
-            frames = self._frames
-            if frames is not None:
-                size = len(data)
-                head = HEADS[size] if size < MOST_READ else b"\0"
-                if data.startswith(head):
-                    if frames(data, len(head)):
-                        return
-                elif taken := take_frames(data, frames):
-                    if taken == size:
-                        return
-                    data = data[taken:]
-            self._between_chunks = False
-        self._parse(data)
+        lane = self._lane
+        if lane is None or not lane(data):
+            self._parse(data)
 
     def _parse(self, data: bytes) -> None:
+        lane, self._lane = self._lane, None
+        if lane is not None and (taken := take_frames(data, lane)):
+            if taken == len(data):
+                self._lane = self._frames
+                return
+            data = data[taken:]
+        self._between_chunks = False
         if not self._expecting:
             self._reusable = False
             self.close()
@@ -253,8 +251,8 @@ class Connection(asyncio.Protocol):
             return
         if self._turn or self._complete:
             self._after_feed(data)
-        elif self._between_chunks and not data.endswith(CRLF):
-            self._between_chunks = False  # the next one's size is half here
+        elif self._between_chunks and data.endswith(CRLF):  # else the next one's size is half here
+            self._lane = self._frames
 
     def eof_received(self) -> None:
         if self._expecting:
@@ -390,5 +388,5 @@ class Connection(asyncio.Protocol):
             deliver(end)
 
     def _forget_receiver(self) -> None:
-        self._receiver = self._end = self._early = self._frames = None
+        self._receiver = self._end = self._early = self._frames = self._lane = None
         self._push = _ignore
