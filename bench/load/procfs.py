@@ -64,11 +64,12 @@ def tree(root: int) -> list[int]:
 
 
 def command(pid: int) -> str:
-    """The command line of a process, shortened for a table."""
+    """The command line of a process, shortened for a table; of the program its name, for the path is the machine's."""
     try:
-        text = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").rstrip("\0").split("\0")
     except OSError:
         return "(ended)"
+    text = " ".join([Path(words[0]).name, *words[1:]])
     return text if len(text) <= 60 else text[:57] + "..."
 
 
