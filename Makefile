@@ -32,8 +32,11 @@ setup: $(DEV) $(NODE)  ## make the environment for development
 demo: $(RUN)  ## show every protocol streaming through the gateway; needs no account or configuration
 	$(BIN)/headrace demo --once
 
+# What breaks whole gateways runs behind the rest: beside it the others, which count milliseconds, find a busy machine.
+# Exit code 5: ARGS choose no test of this kind.
 test: $(DEV) $(NODE)  ## run all tests
-	$(BIN)/python -m pytest -n auto -rs $(ARGS)
+	$(BIN)/python -m pytest -n auto -rs -m "not chaos" $(ARGS) || [ $$? -eq 5 ]
+	$(BIN)/python -m pytest -n auto -rs -m chaos $(ARGS) || [ $$? -eq 5 ]
 
 check: $(DEV)  ## style, types, who imports whom, the tree and the docs
 	$(BIN)/ruff check .

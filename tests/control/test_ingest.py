@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -274,8 +275,9 @@ def test_another_process_holds_the_file(tmp_path: Path, disk: Disk) -> None:
             await migrate(database)
             one = Ingestion(disk, Ledger(database))
             disk.write("a", entry("e1"))
-            async with one.running():
-                async with other.writing():
+            async with AsyncExitStack() as opened:
+                async with other.writing():  # first: else the entry may be taken before
+                    await opened.enter_async_context(one.running())
                     await until(lambda: one.ingest.is_away)
                 await one.took(1)
             assert one.said[0] == "the database is away: database is locked; the journal keeps what comes"
