@@ -4,7 +4,7 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -211,3 +211,12 @@ async def _hear(reader: asyncio.StreamReader, one: Asked) -> bool:
     last = tail.rstrip().rsplit(b"\n\n", 1)[-1]
     one.error = one.status >= 400 or b'"error":{' in last or b"response.failed" in last
     return True
+
+
+async def until_so(holds: Callable[[], bool], what: str, wait_s: float = 30.0) -> float:
+    """Wait until it is so; the time (monotonic seconds) at which it was."""
+    deadline = time.monotonic() + wait_s
+    while not holds():
+        assert time.monotonic() < deadline, f"{what} never came"
+        await asyncio.sleep(0.01)
+    return time.monotonic()

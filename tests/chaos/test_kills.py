@@ -9,7 +9,6 @@ import random
 import signal
 import socket
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from tests.chaos.books import audit
 from tests.chaos.fleet import Fleet
 from tests.chaos.gateway_file import write_config
 from tests.chaos.ledger import entries_in, open_in
-from tests.chaos.load import Asked, End, Load
+from tests.chaos.load import Asked, End, Load, until_so
 from tests.stand.postgres import Postgres
 
 KILLS = int(os.environ.get("HEADRACE_KILLS", "8"))
@@ -88,13 +87,13 @@ async def _kill(what: str, fleet: Fleet, postgres: Postgres, load: Load, chance:
             before = fleet.workers()
             kill = Kill(what, time.monotonic())
             os.kill(chance.choice(before), signal.SIGKILL)
-            kill.back = await _until(lambda: _fresh(load, kill.at), "a new worker's answer")
+            kill.back = await until_so(lambda: _fresh(load, kill.at), "a new worker's answer")
         case "control":
             before = fleet.control()
             kill = Kill(what, time.monotonic())
             for pid in before:
                 os.kill(pid, signal.SIGKILL)
-            kill.back = await _until(lambda: set(fleet.control()) - set(before) != set(), "a control process")
+            kill.back = await until_so(lambda: set(fleet.control()) - set(before) != set(), "a control process")
         case "supervisor":
             kill = Kill(what, time.monotonic())
             os.kill(fleet.pid, signal.SIGKILL)
@@ -114,14 +113,6 @@ def _fresh(load: Load, since: float) -> bool:
     """Whether a worker answers that had not answered before `since`; its first may be one that waited in the queue."""
     old = {one.incarnation for one in load.asked if one.id and one.answered < since}
     return any(one.answered >= since and one.incarnation not in old for one in reversed(load.asked[-500:]))
-
-
-async def _until(holds: Callable[[], bool], what: str, wait_s: float = 30.0) -> float:
-    deadline = time.monotonic() + wait_s
-    while not holds():
-        assert time.monotonic() < deadline, f"{what} never came"
-        await asyncio.sleep(0.01)
-    return time.monotonic()
 
 
 def _check_streams(faults: list[str], asked: list[Asked], kills: list[Kill], entries: list[Entry]) -> None:

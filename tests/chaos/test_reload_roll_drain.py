@@ -4,7 +4,7 @@ import asyncio
 import http.client
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from tests.chaos.books import audit
 from tests.chaos.fleet import Fleet
 from tests.chaos.gateway_file import write_config
 from tests.chaos.ledger import entries_in
-from tests.chaos.load import PROTOCOLS, Asked, End, Load, ask
+from tests.chaos.load import PROTOCOLS, Asked, End, Load, ask, until_so
 
 STREAMS = int(os.environ.get("HEADRACE_STREAMS", "300"))
 RELOADS = 20
@@ -56,7 +56,7 @@ async def _run(fleet: Fleet, config: Path) -> tuple[list[Asked], list[Asked]]:
     """The streams, and the short requests that went on beside them until the drain."""
     streams = [_stream(number) for number in range(STREAMS)]
     tasks = [asyncio.create_task(ask(fleet.port, one)) for one in streams]
-    await _until(lambda: all(one.id for one in streams), "the head of every stream")
+    await until_so(lambda: all(one.id for one in streams), "the head of every stream")
     load = Load(fleet.port, 4, 1, scenarios=("quick",), leaving=0.0, prefix="q")
     load.start()
     text = config.read_text()
@@ -67,11 +67,11 @@ async def _run(fleet: Fleet, config: Path) -> tuple[list[Asked], list[Asked]]:
         await asyncio.to_thread(_wait_for_key, fleet.port, key)
     before = fleet.workers()
     fleet.signal(signal.SIGUSR2)
-    await _until(lambda: _rolled(fleet, before), "a successor for each worker")
+    await until_so(lambda: _rolled(fleet, before), "a successor for each worker")
     waiting = [_queued(number) for number in range(20)]
     tasks += [asyncio.create_task(ask(fleet.port, one)) for one in waiting]
     await load.stop()
-    await _until(lambda: all(one.id for one in waiting), "an answer to what waited")
+    await until_so(lambda: all(one.id for one in waiting), "an answer to what waited")
     fleet.signal(signal.SIGTERM)
     await asyncio.gather(*tasks)
     return streams, load.asked + waiting
@@ -102,9 +102,3 @@ def _wait_for_key(port: int, key: str) -> None:
         if known == 8:
             return
     raise AssertionError("the new key never worked")
-
-
-async def _until(holds: Callable[[], bool], what: str, wait_s: float = 30.0) -> None:
-    async with asyncio.timeout(wait_s):
-        while not holds():
-            await asyncio.sleep(0.01)

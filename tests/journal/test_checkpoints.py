@@ -6,17 +6,9 @@ import pytest
 
 from headrace.journal.checkpoints import LOOK_S, MOST_A_TURN, Checkpoints
 from headrace.model.entry import Checkpoint, Record
+from tests.journal.disk import Handle
 
 EVERY_S = 10.0
-
-
-class Handle:
-    def __init__(self, call: Callable[[], object]) -> None:
-        self.call = call
-        self.cancelled = False
-
-    def cancel(self) -> None:
-        self.cancelled = True
 
 
 class Loop:

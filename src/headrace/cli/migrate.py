@@ -11,7 +11,7 @@ from headrace.cli.configuration import DEFAULT_FILE, ConfigOption, read_draft
 from headrace.cli.output import fail
 
 COMMAND = [sys.executable, "-m", "headrace.state"]
-"""A process of its own: a database's libraries cost every other command 0.4 s and 30 MiB."""
+"""A process of its own: Alembic would cost every other command 0.1 s at its start."""
 
 
 def migrate(config: ConfigOption = DEFAULT_FILE) -> None:

@@ -1,7 +1,7 @@
 """Failures as values: the closed list of error kinds, each with its status and meaning, and one problem of such a
 kind."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
 
@@ -204,7 +204,3 @@ class Problem:
     def fault(self) -> Source:
         """Whose fault it is."""
         return self.source if self.source is not None else FACTS[self.kind].source
-
-    def with_detail(self, detail: str) -> "Problem":
-        """The same problem with another note for the operator."""
-        return replace(self, detail=detail)

@@ -24,6 +24,9 @@ from headrace.sse.event import parse
 MOST_WORD = 200
 """Characters that are kept of the upstream's own words: they go into the entry, which is small."""
 _PLAIN = Plain(b"data: {", b'"finish_reason":null', b'"error"')
+_COUNTS = (
+    "input_total", "cached_input", "cache_write", "audio_input", "output_total", "reasoning", "audio_output",
+)  # fmt: skip
 _INCOMPLETE = frozenset(("length", "content_filter"))
 _INTERRUPTED = Problem(
     Kind.UPSTREAM_INTERRUPTED, "The upstream's stream broke off before its end. Send the whole request again."
@@ -304,26 +307,19 @@ def _merge(known: Usage, new: _Usage) -> Usage:
     """Per field the last non-null value."""
     into = new.prompt_tokens_details or _InputDetails()
     out = new.completion_tokens_details or _OutputDetails()
+    told = Usage(
+        input_total=new.prompt_tokens,
+        cached_input=into.cached_tokens,
+        cache_write=into.cache_write_tokens,
+        audio_input=into.audio_tokens,
+        output_total=new.completion_tokens,
+        reasoning=out.reasoning_tokens,
+        audio_output=out.audio_tokens,
+    )
     if known is NOTHING:
-        return Usage(
-            input_total=new.prompt_tokens,
-            cached_input=into.cached_tokens,
-            cache_write=into.cache_write_tokens,
-            audio_input=into.audio_tokens,
-            output_total=new.completion_tokens,
-            reasoning=out.reasoning_tokens,
-            audio_output=out.audio_tokens,
-        )
-    fields = {
-        "input_total": new.prompt_tokens,
-        "cached_input": into.cached_tokens,
-        "cache_write": into.cache_write_tokens,
-        "audio_input": into.audio_tokens,
-        "output_total": new.completion_tokens,
-        "reasoning": out.reasoning_tokens,
-        "audio_output": out.audio_tokens,
-    }
-    return msgspec.structs.replace(known, **{name: value for name, value in fields.items() if value is not None})
+        return told
+    fields = {name: value for name in _COUNTS if (value := getattr(told, name)) is not None}
+    return msgspec.structs.replace(known, **fields)
 
 
 def _read(body: bytes) -> _Chunk | None:

@@ -48,7 +48,7 @@ class ReplyClock:
     """`reply` bounds the wait for the first body byte of each attempt, `stall` the gaps, `total` all. Seconds,
     monotonic."""
 
-    __slots__ = ("_limits", "_paused", "_promised", "attempt_at", "began_at", "fault_at", "last_at", "uploaded_at")
+    __slots__ = ("_limits", "_paused", "attempt_at", "began_at", "fault_at", "last_at", "uploaded_at")
 
     def __init__(self, limits: StreamSettings, began_at: float) -> None:
         self._limits = limits

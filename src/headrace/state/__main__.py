@@ -1,4 +1,4 @@
-"""Migrates a database, as a process of its own: no other command has to carry a database's libraries for it.
+"""Migrates a database, as a process of its own: no other command has to carry Alembic for it.
 
 stdin has an `Order` as MessagePack, since an address may hold a password; stdout tells what was done, stderr why not.
 """
