@@ -1,7 +1,6 @@
 """`headrace try MODEL TEXT`: streams one answer through the running gateway, then shows what became of it.
 
-GET /v1/models/MODEL in each dialect ──▶ the protocol ──▶ POST, text as it arrives ──▶ the entry, and the bytes against
-it
+GET /v1/models/MODEL in each dialect ──▶ the protocol ──▶ POST, text as it arrives ──▶ the entry, and a check of it
   a name behind a pattern is not listed: then the gateway is asked, and says itself which formats it takes
 """
 

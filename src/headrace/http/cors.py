@@ -1,8 +1,7 @@
 """Cross-origin requests of browsers (the Fetch standard, section 3.2): what is said to a page of another origin.
 
 An origin that is not listed gets no word about it, and its browser keeps the reply from the page. Credentials in the
-sense
-of the standard (cookies) are never allowed: the key is a header.
+sense of the standard (cookies) are never allowed: the key is a header.
 """
 
 from headrace.model.headers import Headers

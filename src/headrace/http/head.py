@@ -4,8 +4,7 @@ llhttp, strict, refuses by itself: bare LF, folded lines, white space before a c
 characters, Content-Length that is no number, doubled, or beside Transfer-Encoding, and a coding after `chunked`. Its
 words for these become a status in `parser_problem`. Not seen by llhttp, and checked in `read_framing`: Host, the
 version, codings before `chunked`, chunked in HTTP/1.0, Expect. White space at a value's end is left by llhttp and cut
-by
-the listener.
+by the listener.
 """
 
 import re

@@ -1,9 +1,8 @@
 """Replaces or adds one member of a JSON body and moves no other byte.
 
 The span of a member comes from msgspec where it can read the body (a `Raw` member is a view into the body, so its
-address
-tells its place: 4 µs whatever the size), else from a scanner over tokens (bodies with lone surrogates, which msgspec
-refuses).
+address tells its place: 4 µs whatever the size), else from a scanner over tokens (bodies with lone surrogates, which
+msgspec refuses).
 """
 
 import ctypes

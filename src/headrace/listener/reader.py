@@ -2,8 +2,7 @@
 
 The parser's callbacks land here. A head that is complete and sound goes to `take`, one that is not to `refuse`; a body
 goes to its request. Once `_deaf`, nothing is parsed any more: what comes is dropped, and the connection closes after
-the
-last response.
+the last response.
 
 * A head that begins behind another request in what one read brought is counted from the next read on, so it may come
   to twice the limit.

@@ -99,8 +99,7 @@ class Call:
 
 class UpstreamRequest(msgspec.Struct, frozen=True):
     """What goes up: the path below the channel's base URL, the query (no `?`), all headers but the credential's, Host
-    and
-    Content-Length, and the body in parts to be sent in order.
+    and Content-Length, and the body in parts to be sent in order.
 
     A struct, since one is made of another for every attempt: 0.4 µs, as a frozen dataclass 3 µs, with `replace` 5.
     """

@@ -7,8 +7,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Token counts as the upstream reported them; None means that it said nothing, which is not 0.
 
     `input_total` includes what was read from and written to a prompt cache; `output_total` includes reasoning. The
-    parts
-    are subsets of the totals.
+    parts are subsets of the totals.
     """
 
     input_total: int | None = None

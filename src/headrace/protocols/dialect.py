@@ -145,8 +145,7 @@ def refuse_gemini(problem: Problem) -> Reply:
 
 def retry_headers(problem: Problem) -> Headers:
     """`Retry-After` (whole seconds, at most 60) with `retry-after-ms` beside it, `x-should-retry` where it must
-    overrule the
-    status, and `Allow`."""
+    overrule the status, and `Allow`."""
     headers: Headers = []
     if problem.retry_after_s is not None:
         wait = min(max(problem.retry_after_s, 0.0), MOST_RETRY_AFTER_S)

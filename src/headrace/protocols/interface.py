@@ -96,8 +96,7 @@ class Api(Protocol):
         """The upstream's form of `call`: the body's bytes are the client's, spliced only where a member must differ.
 
         Headers here are the protocol's own (few or none); the line adds the client's, the credential and Host. The
-        query
-        is the client's where the API has one, without `key=`.
+        query is the client's where the API has one, without `key=`.
         """
 
     def seed(self, call: Call, head: RequestHead) -> bytes:

@@ -1,8 +1,7 @@
 """The keepalive of the protocols whose readers stand comments; no single form is safe for all of them.
 
 A comment and a blank line suits every reader that splits on blank lines, but the blank line dispatches an empty event
-in
-Go's readers, and in openai-python once an `id:` was seen; there the comment line stands alone.
+in Go's readers, and in openai-python once an `id:` was seen; there the comment line stands alone.
 """
 
 from headrace.model.request import RequestHead

@@ -1,6 +1,5 @@
 """What tells a conversation apart, so that it stays where its prompt cache is warm: names that clients give it, else
-its
-first words."""
+its first words."""
 
 from typing import Any
 
@@ -47,8 +46,7 @@ def first_name(*names: object) -> bytes:
 
 def seed_of_messages(body: bytes, head: RequestHead) -> bytes:
     """Of a body with `messages`: `prompt_cache_key`, else the session, else `metadata.user_id`, else the first 4 KiB
-    of the
-    first user message."""
+    of the first user message."""
     try:
         read = _decode(body)
     except (msgspec.MsgspecError, RecursionError):

@@ -232,8 +232,7 @@ class Pump:
 
     def _is_stuck(self, now: float, unsent: int) -> bool:
         """Whether the client has taken no byte for `write_timeout`. A client is only looked at when some limit is
-        due, so
-        one that is less than the high-water mark behind is found later by that much."""
+        due, so one that is less than the high-water mark behind is found later by that much."""
         if unsent < self._stuck_unsent or not self._stuck_unsent:
             self._stuck_at = now
         self._stuck_unsent = unsent

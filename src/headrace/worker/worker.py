@@ -35,8 +35,7 @@ FULL_COLLECTION_BELOW = 200
 COLLECT_S = 30.0
 YOUNG = 10_000
 """New objects until the youngest are looked through. By the usual 700 each wave of requests would be, several times
-over
-while it is served, which is 3 % of a short request's cost; a look through so many takes 0.3 ms."""
+over while it is served, which is 3 % of a short request's cost; a look through so many takes 0.3 ms."""
 STOP_S = 5.0
 """So long exchanges may take that were told to end."""
 CLOSE_S = 2.0
