@@ -2,6 +2,8 @@
 
 import msgspec
 
+from headrace.model.estimate import NO_TEXT, TextCount
+from headrace.model.limits import NANO
 from headrace.model.usage import Usage
 
 
@@ -25,6 +27,31 @@ class AttemptLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     reused: bool = False
     replayed: bool = False
     maybe_executed: bool = False
+    usage: Usage = Usage()
+    """Of an attempt that was not the last; the last one's is the entry's own."""
+    usage_origin: str = "none"
+    cost: int | None = None
+    """Nano-units; None where it is not known, and where nothing was used."""
+
+
+class Money(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an exchange cost and what is charged for it: nano-units of the currency. None: not known, which is not 0."""
+
+    cost: int | None = None
+    """All attempts together."""
+    charge: int | None = None
+    """The committed attempt's alone, times the multiplier."""
+    counted: int = 0
+    """What budgets count: the charge, or the part of it that has a price."""
+    price: str = ""
+    """The version of the price; empty where there is none."""
+    multiplier: int = NANO
+    """Key's times owner's, in billionths."""
+    unpriced: tuple[str, ...] = ()
+    """What was used and has no price."""
+
+
+NOT_PRICED = Money()
 
 
 class Wire(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -73,6 +100,13 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="
     finish_reasons: tuple[str, ...] = ()
     usage: Usage = Usage()
     usage_origin: str = "none"
+    money: Money = NOT_PRICED
+    sent: TextCount = NO_TEXT
+    """Counts over the request's text, where they were made."""
+    generated: TextCount = NO_TEXT
+    """Counts over the answer's."""
+    labels: tuple[tuple[str, str], ...] = ()
+    """The key's."""
     attempts: tuple[AttemptLine, ...] = ()
     early_open: bool = False
     client_request_id: str = ""
@@ -91,6 +125,7 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag=
     model: str = ""
     stream: bool = False
     client_request_id: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="checkpoint"):
@@ -105,6 +140,9 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     served_model: str = ""
     usage: Usage = Usage()
     usage_origin: str = "none"
+    money: Money = NOT_PRICED
+    sent: TextCount = NO_TEXT
+    generated: TextCount = NO_TEXT
     attempts: tuple[AttemptLine, ...] = ()
     early_open: bool = False
     wire: Wire = Wire()
@@ -138,6 +176,10 @@ def lost_entry(opened: Opened, reached: Checkpoint | None, reason: str) -> Entry
         served_model=at.served_model,
         usage=at.usage,
         usage_origin=at.usage_origin,
+        money=at.money,
+        sent=at.sent,
+        generated=at.generated,
+        labels=opened.labels,
         attempts=at.attempts,
         early_open=at.early_open,
         client_request_id=opened.client_request_id,
