@@ -8,6 +8,7 @@ import pytest
 
 from headrace.exchange import Exchange
 from headrace.journal.writer import JournalError, Writer
+from headrace.listener.sink import ClientSink
 from headrace.model.entry import Entry, Opened, Record
 from headrace.protocols.chat import Chat
 from headrace.protocols.chat_observer import ChatObserver
@@ -122,6 +123,34 @@ def test_an_entry_that_cannot_be_written_is_reported(
         assert reply.status == 400
         until(lambda: any(reply.id in line and "disk full" in line for line in gateway.reports), "the report")
     assert stand.ask(chat(model)).status == 400
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_the_entry_is_written_in_the_turn_in_which_the_client_gets_the_end(
+    stand: Stand, gateway: GatewayThread, monkeypatch: pytest.MonkeyPatch, stream: bool
+) -> None:
+    """Not in the task's next: a worker may be killed at any moment."""
+    happened: list[str] = []
+    finish, append = ClientSink.finish, Writer.append
+
+    def finishing(sink: ClientSink) -> None:
+        happened.append("end")
+        asyncio.get_running_loop().call_soon(happened.append, "next turn")
+        finish(sink)
+
+    def appending(writer: Writer, record: Record) -> None:
+        if isinstance(record, Entry):
+            happened.append("entry")
+        append(writer, record)
+
+    model = stand.model("one", {"events": CHAT, "gap": 0.01} if stream else {"text": "word"})
+    with monkeypatch.context() as patch:
+        patch.setattr(ClientSink, "finish", finishing)
+        patch.setattr(Writer, "append", appending)
+        assert stand.ask(chat(model, stream=stream)).end is End.FRAMED
+        assert stand.entry(model).end == "completed"
+        until(lambda: len(happened) == 3, "the next turn")
+    assert happened == ["end", "entry", "next turn"]
 
 
 def test_what_may_cost_money_is_noted_before_it_goes_up(stand: Stand) -> None:

@@ -144,6 +144,7 @@ def test_relay_path(benchmark: BenchmarkFixture, loop: asyncio.AbstractEventLoop
     """The whole path, from the upstream's bytes to the client's transport."""
     now = loop.time()
     sink = ClientSink(_Carrier(loop), "POST", http_1_0=False)
-    pump = Pump(_machine(now), StreamSettings(), sink, Share(loop, Wheel(loop), 1 << 30), [], lambda: None)
+    share = Share(loop, Wheel(loop), 1 << 30)
+    pump = Pump(_machine(now), StreamSettings(), sink, share, [], lambda: None, lambda outcome: None)
     pump.body(EVENT)
     _time(benchmark, lambda: pump.body(EVENT))

@@ -201,22 +201,15 @@ class Exchange:
                 pump.lost()
             elif pump.machine.outcome is None:
                 self.log.answered(answer)
-                meter = self._start_meter(call, added_usage)
-                headers = downward(answer, candidate.channel.expose_limits)
-                headers += self._marks
-                headers += upstream_id_header(answer)
+                headers = downward(answer, candidate.channel.expose_limits) + self._marks + upstream_id_header(answer)
                 try:
-                    failure = await self._relay(call, answer, headers, meter, pump)
+                    failure = await self._relay(call, answer, headers, self._start_meter(call, added_usage), pump)
                 except CodingError as error:
                     failure = Failure(replace(BAD_CODING, detail=str(error)))
         finally:
-            problem, word = (failure.problem if failure is not None else None), self._word()
-            outcome = pump.machine.outcome
-            if outcome is not None and outcome.end is End.CLIENT_GONE:
-                problem, word = None, outcome.end.value  # nobody's failure
             if failure is not None:
                 self._meter = None  # what it read belongs to no answer
-            self.log.attempted(problem, word)
+            self.log.attempted(failure, self._word(), pump.machine.outcome)
             attempt.close()
         return failure
 
@@ -295,7 +288,7 @@ class Exchange:
         self._machine = machine
         # Only a stream's head can go out before its upstream's.
         opening = stream_head(self._marks) if call.stream else []
-        self._pump = Pump(machine, limits, self._request.sink, stages.share, opening, self._committed)
+        self._pump = Pump(machine, limits, self._request.sink, stages.share, opening, self._committed, self._ended)
         self._pump.start()
         return self._pump
 
@@ -325,6 +318,12 @@ class Exchange:
             self.call.body = b""
         self._stages.checkpoints.begin(self)
 
+    def _ended(self, outcome: Outcome) -> None:
+        """The transport has all that the client gets: the entry goes in this turn. The task's is two later."""
+        self._stages.checkpoints.end(self)
+        self.log.attempted(None, self._word(), outcome)
+        self._write_entry(outcome)
+
     # ---- others end it
 
     def stop(self, outcome: Outcome) -> None:
@@ -344,7 +343,8 @@ class Exchange:
             if self._pump is not None:
                 self._pump.stop()
             self._answer(outcome)
-            self._write_entry(outcome)
+            if not self.log.closed:
+                self._write_entry(outcome)
         finally:
             self._request.free_body()
             self._pump = self._machine = self._task = None

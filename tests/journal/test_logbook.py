@@ -8,7 +8,7 @@ from headrace.journal.logbook import MOST_MODEL, Course, Logbook
 from headrace.model.channel import BaseUrl, Channel, Credential
 from headrace.model.entry import Checkpoint, Entry, Opened, Record, Wire, lost_entry
 from headrace.model.key import Key
-from headrace.model.outcome import End, Outcome
+from headrace.model.outcome import End, Failure, Outcome
 from headrace.model.problem import Kind, Problem
 from headrace.model.request import Call, ReplyHead, RequestHead
 from headrace.model.usage import Usage
@@ -106,7 +106,7 @@ def test_a_checkpoint_says_what_the_entry_would(log: Logbook, journal: Journal, 
     clock.now += 1
     log.attempting(Place(), Facts())
     clock.now += 1
-    log.attempted(CUT, "")
+    log.attempted(Failure(CUT), "", None)
     log.attempting(Place(), Facts(reused=False))
     clock.now += 1
     log.answered(ReplyHead(200, [(b"x-request-id", b"theirs")]))
@@ -123,7 +123,7 @@ def test_a_checkpoint_says_what_the_entry_would(log: Logbook, journal: Journal, 
         wire=Wire(events=5),
     )
     clock.now += 1
-    log.attempted(None, "relayed")
+    log.attempted(None, "relayed", None)
     log.close(COMPLETED, CALL, so_far)
     entry = journal.entry
     first, second = checkpoint.attempts
@@ -140,18 +140,32 @@ def test_a_checkpoint_says_what_the_entry_would(log: Logbook, journal: Journal, 
 
 def test_between_attempts_a_checkpoint_has_those_that_are_over(log: Logbook) -> None:
     log.attempting(Place(), Facts())
-    log.attempted(CUT, "")
+    log.attempted(Failure(CUT), "", None)
     assert len(log.checkpoint(Course(None, Wire(), True, True), 1001.0).attempts) == 1
 
 
 def test_an_attempt_without_a_reply_has_no_status_of_the_one_before(log: Logbook) -> None:
     log.attempting(Place(), Facts())
     log.answered(ReplyHead(503, []))
-    log.attempted(CUT, "")
+    log.attempted(Failure(CUT), "", None)
     assert [log.last_status, log.maybe_executed] == [503, True], "it was lost behind its head"
     log.attempting(Place(), Facts())
-    log.attempted(CUT, "")
+    log.attempted(Failure(CUT), "", None)
     assert [log.last_status, log.maybe_executed] == [None, False]
+
+
+def test_an_attempt_that_failed_when_the_client_had_left_is_nobodys_failure(log: Logbook, journal: Journal) -> None:
+    gone = Outcome(End.CLIENT_GONE, "client left")
+    log.attempting(Place(), Facts())
+    log.attempted(Failure(CUT), "", gone)
+    log.close(gone, CALL, course())
+    assert [(one.verdict, one.detail) for one in journal.entry.attempts] == [("client_gone", "")]
+
+
+def test_it_is_closed_once_its_entry_was_written_or_could_not_be(log: Logbook, journal: Journal) -> None:
+    assert not log.closed
+    log.close(COMPLETED, CALL, course())
+    assert log.closed
 
 
 def test_what_counts_as_moving(log: Logbook) -> None:

@@ -136,7 +136,7 @@ class Run:
         clock = Clock(chosen, self.loop.now, self.loop.now)
         self.machine = Machine(chosen, Voice(Chat(), head, "ka"), clock, self.trace)
         share = Share(self.loop, Wheel(self.loop), 10**9)  # type: ignore[arg-type]
-        self.pump = Pump(self.machine, chosen, self.sink, share, [], lambda: None)
+        self.pump = Pump(self.machine, chosen, self.sink, share, [], lambda: None, lambda outcome: None)
         self.pump.start()
         self.upstream = Upstream()
         self.pump.begin(self.upstream)

@@ -41,6 +41,8 @@ class Stage:
         self.upstream = Upstream()
         self.trace = Trace()
         self.commits = 0
+        self.ends: list[Outcome] = []
+        """What the exchange was told of the end of what was committed."""
         now = self.loop.now
         head = RequestHead("POST", "/v1/chat/completions", "", [])
         self.machine: Machine | ReplyMachine
@@ -48,7 +50,7 @@ class Stage:
             self.machine = Machine(chosen, Voice(Chat(), head, "ka"), Clock(chosen, now, now), self.trace)
         else:
             self.machine = ReplyMachine(chosen, ReplyClock(chosen, now), self.trace)
-        self.pump = Pump(self.machine, chosen, self.sink, self.share, list(HEAD), self._committed)
+        self.pump = Pump(self.machine, chosen, self.sink, self.share, list(HEAD), self._committed, self.ends.append)
         self.pump.start()
 
     def _committed(self) -> None:
@@ -114,6 +116,8 @@ def stages() -> Iterator[list[Stage]]:
         stage.pump.stop()
         stage.pump.stop()
         assert stage.share.held == 0 and stage.share.draining == 0 and len(stage.wheel) == 0
+        over = stage.commits and stage.machine.outcome is not None
+        assert stage.ends == ([stage.machine.outcome] if over else []), "once, and only of what was committed"
         assert stage.sink.watcher is None
         stage.wheel.close()
         if hasattr(stage, "running") and not stage.running.done():
@@ -153,7 +157,7 @@ def test_a_reply_that_is_all_here(stages: list[Stage], failure: Failure | None) 
     assert stage.upstream.receiver is None and stage.let_go and stage.share.held == 0
     if failure is None:
         assert stage.sink.said == [("start", (200, dict(HEAD), 2)), ("write", b"{}"), ("finish", None)]
-        assert stage.commits == 1 and stage.machine.outcome == Outcome(End.COMPLETED, "stop")
+        assert stage.commits == 1 and stage.ends == [stage.machine.outcome] == [Outcome(End.COMPLETED, "stop")]
     else:
         assert stage.sink.said == [] and stage.commits == 0
 
@@ -166,7 +170,9 @@ def test_a_stream_from_head_to_end(stages: list[Stage]) -> None:
     assert stage.commits == 1
     stage.upstream.push(FINISH + DONE)
     assert stage.waits
+    assert stage.ends == []
     stage.upstream.end()
+    assert stage.sink.finished and stage.ends == [stage.machine.outcome], "in the call that ends it"
     assert stage.result is None
     assert stage.sink.said[2:] == [("write", FINISH + DONE), ("finish", None)]
     assert stage.machine.outcome == Outcome(End.COMPLETED, "stop")
@@ -380,6 +386,7 @@ def test_reading_on_without_a_client(stages: list[Stage]) -> None:
     stage = streaming(stages, (data(),), client_gone=ClientGone.DRAIN, drain_cap=60.0)
     stage.sink.leave()
     assert (stage.waits, stage.let_go, stage.share.draining) == (True, False, 1)
+    assert stage.ends == [], "its usage is still read"
     stage.upstream.push(FINISH + DONE)
     assert (stage.result, stage.let_go, stage.share.draining) == (None, True, 0)
     assert stage.trace.received == len(data() + FINISH + DONE) and stage.trace.released == len(data())

@@ -9,7 +9,7 @@ from headrace.journal.writer import Writer
 from headrace.model.channel import Channel, Credential
 from headrace.model.entry import AttemptLine, Checkpoint, Entry, Opened, Wire, seconds_since
 from headrace.model.key import Key
-from headrace.model.outcome import End, Outcome
+from headrace.model.outcome import End, Failure, Outcome
 from headrace.model.problem import LOST_OR_LATE, Kind, Problem, Source
 from headrace.model.request import Call, ReplyHead, RequestHead
 from headrace.model.usage import NOTHING
@@ -70,7 +70,7 @@ class Logbook:
 
     __slots__ = (
         "_attempts", "_client_request_id", "_clock", "_head", "_id", "_journal", "_key", "_moved",
-        "_operation", "_protocol", "_running", "at", "began", "status",
+        "_operation", "_protocol", "_running", "at", "began", "closed", "status",
     )  # fmt: skip
 
     def __init__(
@@ -87,6 +87,8 @@ class Logbook:
         self.at = time.time()
         self.status: int | None = None
         """What the client was answered with."""
+        self.closed = False
+        """Whether its entry was written, or tried in vain."""
         self._journal = journal
         self._clock = clock
         self._id = id
@@ -135,10 +137,14 @@ class Logbook:
         self._head = head
         self.status = head.status
 
-    def attempted(self, failure: Problem | None, verdict: str) -> None:
-        """The attempt is over. `verdict` is a word for one that was relayed; a failure brings its own."""
+    def attempted(self, failure: Failure | None, verdict: str, outcome: Outcome | None) -> None:
+        """The attempt is over; the exchange too, where it has an outcome. `verdict` is a word for one that was relayed.
+        A failure brings its own; once the client has left it is nobody's failure."""
+        problem = failure.problem if failure is not None else None
+        if outcome is not None and outcome.end is End.CLIENT_GONE:
+            problem, verdict = None, outcome.end.value
         if self._running is not None:
-            self._attempts.append(self._line(self._running, self._clock(), failure, verdict))
+            self._attempts.append(self._line(self._running, self._clock(), problem, verdict))
         self._running = self._head = None
 
     def _line(self, running: _Attempt, now: float, failure: Problem | None, verdict: str) -> AttemptLine:
@@ -184,6 +190,7 @@ class Logbook:
 
     def close(self, outcome: Outcome, call: Call | None, course: Course) -> None:
         """Write the entry. JournalError where it cannot be written."""
+        self.closed = True
         observer, wire, answered, early_open = course
         if outcome.end is End.REFUSED:
             observer = None  # what it read belongs to no answer

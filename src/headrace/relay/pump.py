@@ -33,7 +33,7 @@ class Pump:
 
     __slots__ = (
         "_attempt", "_decoder", "_done", "_drain", "_express", "_headers", "_held", "_length", "_limits", "_on_commit",
-        "_settled", "_share", "_sink", "_status", "_stuck_at", "_stuck_unsent", "failure", "machine",
+        "_on_end", "_settled", "_share", "_sink", "_status", "_stuck_at", "_stuck_unsent", "failure", "machine",
     )  # fmt: skip
 
     def __init__(
@@ -44,8 +44,13 @@ class Pump:
         share: Share,
         headers: Headers,
         on_commit: Callable[[], None],
+        on_end: Callable[[Outcome], None],
     ) -> None:
-        """`headers` are those of an early-opened head; `on_commit` is called once, when the first bytes are relayed."""
+        """`headers` are those of an early-opened head; `on_commit` is called once, when the first bytes are relayed.
+
+        `on_end` is called when what was committed is over and no more of it is read: in the very call that gave the
+        sink its last bytes, before whoever awaits `run` can know.
+        """
         self.machine = machine
         self.failure: Failure | None = None
         self._limits = limits
@@ -55,6 +60,7 @@ class Pump:
         self._status = 200
         self._length: int | None = None
         self._on_commit: Callable[[], None] | None = on_commit
+        self._on_end = on_end
         self._attempt: Attempt | None = None
         self._done: asyncio.Future[Failure | None] | None = None
         self._settled = False
@@ -315,7 +321,14 @@ class Pump:
             attempt.close()
         if self._held:
             self._hold(0)
+        self._over()
+
+    def _over(self) -> None:
+        """Nothing more comes of it."""
         self._settle(None)
+        outcome = self.machine.outcome
+        if self._on_commit is None and outcome is not None:
+            self._on_end(outcome)
 
     def _settle(self, result: Failure | None) -> None:
         """What `run` or `rest` waits for has come."""
@@ -331,9 +344,7 @@ class Pump:
         if reading is None:
             return False
         deadline = self._share.loop.time() + limits.drain_cap
-        self._drain = drain = Drain(
-            attempt, *reading, self.machine.trace, self._share, deadline, lambda: self._settle(None)
-        )
+        self._drain = drain = Drain(attempt, *reading, self.machine.trace, self._share, deadline, self._over)
         self._share.wheel.add(drain, deadline)
         attempt.attach(drain if self._decoder is None else Decoding(drain, self._decoder))
         attempt.resume()
