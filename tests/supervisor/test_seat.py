@@ -1,6 +1,6 @@
 """The machine of one seat, as transcripts: who is started, who is let go, and how long it rests."""
 
-from headrace.supervisor.seat import LONGEST_REST_S, Phase, Replaced, Rest, Seat, Spawn
+from headrace.supervisor.seat import LONGEST_REST_S, SHORT_LIVES, Phase, Replaced, Rest, Seat, Spawn
 
 
 def phase_of(seat: Seat) -> Phase:
@@ -32,9 +32,10 @@ def test_who_dies_is_followed_at_once() -> None:
 
 def test_who_dies_soon_again_and_again_is_followed_after_longer_and_longer_rests() -> None:
     seat = taken()
-    now, number, rests = 1.0, 1, []
-    assert seat.died(number, now) == (Spawn(2),), "the first time at once"
-    for number in range(2, 11):
+    now, rests = 1.0, []
+    for number in range(1, SHORT_LIVES + 1):
+        assert seat.died(number, now) == (Spawn(number + 1),), "not yet a loop"
+    for number in range(SHORT_LIVES + 1, SHORT_LIVES + 10):
         (rest,) = seat.died(number, now)
         assert isinstance(rest, Rest)
         assert phase_of(seat) is Phase.RESTING
@@ -46,13 +47,16 @@ def test_who_dies_soon_again_and_again_is_followed_after_longer_and_longer_rests
 
 
 def test_a_life_of_ten_seconds_makes_all_good_again() -> None:
-    seat = taken()
-    seat.died(1, 1.0)
-    assert seat.died(2, 2.0) == (Rest(0.1),)
+    seat, last = taken(), SHORT_LIVES + 1
+    for number in range(1, last):
+        assert seat.died(number, 1.0) == (Spawn(number + 1),)
+    assert seat.died(last, 2.0) == (Rest(0.1),)
     seat.rested(3.0)
-    seat.ready(3)
-    assert seat.died(3, 13.0) == (Spawn(4),)
-    assert seat.died(4, 13.5) == (Rest(0.1),)
+    seat.ready(last + 1)
+    assert seat.died(last + 1, 13.0) == (Spawn(last + 2),)
+    for number in range(last + 2, last + 2 + SHORT_LIVES):
+        assert seat.died(number, 13.5) == (Spawn(number + 1),), "they are counted anew"
+    assert seat.died(last + 2 + SHORT_LIVES, 13.5) == (Rest(0.1),), "and so are the rests"
 
 
 def test_a_change_begins_with_the_successor_and_ends_with_the_old_one() -> None:

@@ -106,7 +106,7 @@ class Crew:
                     self._children[number].send(Drain(replaced=True))
                     self._say(f"{self._children[number]} is replaced and drains")
                 case Rest(seconds):
-                    self._say(f"{self._role.title} is started again in {seconds:g} s: it ended soon after its start")
+                    self._say(f"{self._role.title} is started again in {seconds:g} s: it ends soon after each start")
                     self._rest = self._loop.call_later(seconds, self._rested)
         self._changed()
 

@@ -7,8 +7,9 @@
                      └────rested──── RESTING
     any ──close──▶ CLOSED
 
-Who leaves after a change drains apart and has no seat any more. A child that dies is followed at once; one that dies
-within 10 s of its start as well is followed after a rest of 0.1 s, which doubles up to 5 s.
+Who leaves after a change drains apart and has no seat any more. A child that dies is followed at once. So are the first
+three in a row that die within 10 s of their start, for clients wait; more in a row are a loop, and each of them is
+followed after a rest: 0.1 s, which doubles up to 5 s.
 
 Time is passed in, in seconds; a child is its number, which rises with each.
 """
@@ -18,6 +19,8 @@ from enum import Enum, auto
 from typing import Final
 
 SHORT_LIFE_S: Final = 10.0
+SHORT_LIVES: Final = 3
+"""So many in a row are followed at once."""
 FIRST_REST_S: Final = 0.1
 LONGEST_REST_S: Final = 5.0
 
@@ -34,7 +37,7 @@ class Phase(Enum):
     CHANGING = auto()
     """A child serves, and its successor starts."""
     RESTING = auto()
-    """The last one died too soon; the next one follows after a rest."""
+    """Too many died too soon; the next one follows after a rest."""
     CLOSED = auto()
     """Nobody follows any more."""
 
@@ -74,8 +77,10 @@ class Seat:
         """The child that starts beside one that serves."""
         self._next = 1
         self._born: dict[int, float] = {}
-        self._rest_s: float | None = None
-        """How long the next one rests that dies soon; None: it is followed at once."""
+        self._short_lives = 0
+        """How many in a row have died soon."""
+        self._rest_s = FIRST_REST_S
+        """How long the next rest is."""
 
     def fill(self, now: float) -> tuple[Action, ...]:
         """The first child."""
@@ -125,11 +130,12 @@ class Seat:
         self.phase = Phase.CLOSED
 
     def _follow(self, lived_s: float, now: float) -> tuple[Action, ...]:
-        rest_s = None if lived_s >= SHORT_LIFE_S else self._rest_s
-        self._rest_s = FIRST_REST_S if rest_s is None else min(rest_s * 2, LONGEST_REST_S)
         self.sitting = None
-        if rest_s is None:
+        self._short_lives = 0 if lived_s >= SHORT_LIFE_S else self._short_lives + 1
+        if self._short_lives <= SHORT_LIVES:
+            self._rest_s = FIRST_REST_S
             return self._start(now)
+        rest_s, self._rest_s = self._rest_s, min(self._rest_s * 2, LONGEST_REST_S)
         self.phase = Phase.RESTING
         return (Rest(rest_s),)
 
