@@ -77,14 +77,11 @@ def test_what_has_no_effect_yet_is_said_for_every_kind_of_it(tmp_path: Path) -> 
         "channels.first.credentials[0].limits",
         "channels.first.bind_ttl",
         "models.big.websocket_bridge",
-        "models.big.price",
         "keys[0].limits",
         "keys[0].budget",
-        "keys[0].multiplier",
         "keys[0].labels",
         "owners[0].limits",
         "owners[0].budget",
-        "owners[0].multiplier",
     ]
 
 

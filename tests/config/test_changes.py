@@ -61,12 +61,19 @@ LINES = [
      "channel first: credential main: limits.concurrent: 50 → 60"),
     # models
     ("weight: 3}", "weight: 4}", "model big: route first (big-2027): weight: 3 → 4"),
+    ("input: 7, cached_input: 0.7, cache_write: {1h: 14}, output: 70, reasoning: 71, audio_input: 72,"
+     " audio_output: 73,\n           image: 74, image_output: 75, per_call: 0.1, calls: {grounding: 0.035},\n",
+     "input: 7, cached_input: 0.7, cache_write: {1h: 14}, output: 70, reasoning: 71, audio_input: 72,"
+     " audio_output: 73,\n           image: 74, image_output: 75, per_call: 0.2, calls: {grounding: 0.035},\n",
+     "model big: route first (big-2027): price from 2027-03-01T00:00:00Z: per_call: 0.1 → 0.2"),
     ("    protocols: [chat]\n", "", "model big: protocols: chat → what its routes speak"),
     ("    max_output: 32000\n", "", "model big: max_output: 32000 → none"),
     ("    stall: 90s\n", "    stall: 80s\n", "model big: stall: 90s → 80s"),
     ("    stall: 90s\n", "", "model big: stall: 90s → 100s"),
     ("input: 1.25\n", "input: 1.3\n", "model big: price from 2027-01-31T18:00:00Z: input: 1.25 → 1.3"),
     ("5m: 1.5625, ", "", "model big: price from 2027-01-31T18:00:00Z: cache_write.5m: 1.5625 → none"),
+    ("calls: {web_search: 0.01}", "calls: {web_search: 0.02}",
+     "model big: price from 2027-01-31T18:00:00Z: calls.web_search: 0.01 → 0.02"),
     ("          output: 5\n", "          output: 6\n",
      "model big: price from 2027-01-31T18:00:00Z: tiers.flex.output: 5 → 6"),
     ("above: 200000", "above: 300000",

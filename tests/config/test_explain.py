@@ -64,10 +64,9 @@ def test_what_has_no_effect_yet_is_explained() -> None:
     text = explain()
     by_title = {group.title: group for group in GROUPS}
     assert by_title["budget of a key"].effect == ("No effect in this version: spending is neither counted nor limited.")
-    assert by_title["price in a service tier"].effect == "No effect in this version: no cost is counted."
-    assert (by_title["TLS"].effect, by_title["keys"].effect) == ("", "")
+    assert {by_title[one].effect for one in ("TLS", "keys", "price of a model", "price in a service tier")} == {""}
     for effect in [group.effect for group in GROUPS] + [line.effect for line in LINES]:
         assert effect in text
     idle = {line.path for line in LINES if line.effect}
-    assert idle >= {"server.admin", "models.NAME.price", "keys[].multiplier"}
+    assert idle >= {"server.admin", "models.NAME.websocket_bridge", "keys[].labels"}
     assert not idle & {"keys[].ips", "server.workers", "state.database"}

@@ -29,7 +29,7 @@ def options(kind: type[Options], value: Mapping[str, object]) -> list[str]:
 def test_only_what_is_set_is_named() -> None:
     assert options(KeyOptions, {"name": "k", "secret": "s"}) == []
     given = {"name": "k", "secret": "s", "budget": {"amount": "1"}, "multiplier": "1", "labels": {}, "limits": {}}
-    assert options(KeyOptions, given) == ["x.budget", "x.multiplier"]
+    assert options(KeyOptions, given) == ["x.budget"]
     assert options(ServerOptions, {"admin": "a:1", "workers": "2"}) == ["x.admin"]
 
 
@@ -61,16 +61,16 @@ def test_there_is_no_such_path(path: str, protocol: WireProtocol) -> None:
 
 
 def test_many_places_make_one_warning() -> None:
-    owner = "{name: o%d, multiplier: 2}"
-    text = f"owners:\n- {owner % 1}\n- {{name: o2}}\n- {owner % 3}\n- {owner % 4}\n"
+    model = "{routes: [{channel: a}], websocket_bridge: %s}"
+    text = f"models:\n  m: {model % 'true'}\n  n: {model % 'false'}\n  o: {model % 'true'}\n  p: {model % 'true'}\n"
     sections, faults = read_sections(read(text)[0], READING)
     assert not faults
     (said,) = [one for one in advise(sections, False) if "no effect" in one.message]
-    assert (said.line, said.path) == (2, "owners[0].multiplier")
-    assert said.message == "has no effect in this version: no charge is counted; likewise in 2 more places"
+    assert (said.line, said.path) == (2, "models.m.websocket_bridge")
+    assert said.message == "has no effect in this version: no WebSocket is taken; likewise in 2 more places"
 
 
 def test_owners_and_keys_say_the_same() -> None:
     marks = {name: no_effect(field) for name, field in written(OwnerOptions).items()}
-    assert {name for name, mark in marks.items() if mark} == {"limits", "budget", "multiplier"}
+    assert {name for name, mark in marks.items() if mark} == {"limits", "budget"}
     assert all(no_effect(written(KeyOptions)[name]) == mark for name, mark in marks.items() if mark)

@@ -52,7 +52,7 @@ def test_unknown_options_are_compared_with_those_of_their_own_group() -> None:
         (4, "models.m.routes[0].weigth"),
         (4, "models.m.routes[0].limits"),
     ]
-    allowed = "allowed here: channel, upstream_model, priority, weight"
+    allowed = "allowed here: channel, upstream_model, priority, weight, price"
     assert [message for _, _, message in faults] == [
         f"unknown option (did you mean channel?); {allowed}",
         f"unknown option (did you mean weight?); {allowed}",

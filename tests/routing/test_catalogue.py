@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from headrace.model.catalogue import CatalogueParts
 from headrace.model.channel import BaseUrl, Channel, Credential, Model, Route
 from headrace.model.key import Key
+from headrace.model.price import Price, Rates
 from headrace.model.wire import WireProtocol
 from headrace.routing.catalogue import COMPARED_LENGTH, FORMATS, Catalogue
 
@@ -40,6 +41,32 @@ def catalogue(*models: Model, keys: tuple[Key, ...] = ()) -> Catalogue:
 def found(snapshot: Catalogue, name: str) -> str | None:
     hit = snapshot.find_model(name)
     return hit.name if hit else None
+
+
+# --------------------------------------------------------------------------------------------------------------- prices
+
+OLD, NEW, OTHER, SOON = (Price(Rates(input=n), since=at) for n, at in ((1, None), (2, 100.0), (3, None), (4, 100.0)))
+
+
+def test_a_routes_price_stands_in_place_of_the_models_once_it_has_begun() -> None:
+    plain, dear, later = Route("openai"), Route("google", prices=(OTHER,)), Route("anthropic", prices=(SOON,))
+    priced = Model("m", (plain, dear, later), prices=(OLD, NEW))
+    snapshot = catalogue(priced)
+    at = {
+        route: [snapshot.price(priced, route, moment) for moment in (99.0, 100.0)] for route in (*priced.routes, None)
+    }
+    assert at == {None: [OLD, NEW], plain: [OLD, NEW], dear: [OTHER, OTHER], later: [OLD, SOON]}
+    unpriced = Model("n", (plain,))
+    assert snapshot.price(unpriced, plain, 1.0) is None
+
+
+def test_a_model_that_was_used_on_the_way_is_found_like_any_other() -> None:
+    snapshot = catalogue(
+        Model("a-1", (Route("openai", prices=(OTHER,)),), prices=(OLD, NEW)), Model("a-*", (), prices=(SOON,))
+    )
+    assert [snapshot.price_of("a-1", at) for at in (99.0, 100.0)] == [OLD, NEW]
+    assert [snapshot.price_of("a-2", at) for at in (99.0, 100.0)] == [None, SOON]
+    assert snapshot.price_of("b", 100.0) is None
 
 
 # --------------------------------------------------------------------------------------------------------------- models

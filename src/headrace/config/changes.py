@@ -164,6 +164,7 @@ class _NamedRoute(NamedTuple):
 
 def _route(old: _NamedRoute, new: _NamedRoute) -> Iterator[str]:
     yield from _compare(_facts(RouteOptions, old.route), _facts(RouteOptions, new.route))
+    yield from _compare(_prices(old.route.prices), _prices(new.route.prices))
 
 
 def _owner(old: Owner, new: Owner, before: Loaded, after: Loaded) -> Iterator[str]:

@@ -4,15 +4,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from headrace.config.certificates import pair_error
-from headrace.config.convert import stream_from_options
+from headrace.config.convert import long_context_from_options, rates_from_options, stream_from_options
 from headrace.config.errors import Fault
 from headrace.config.forms import closest
 from headrace.config.options.objects import ChannelOptions, ModelOptions
 from headrace.config.options.settings import ServerOptions
-from headrace.config.options.spending import PriceOptions, RateOptions
+from headrace.config.options.spending import LongContextOptions, PriceOptions, RateOptions
 from headrace.config.sections import Sections
 from headrace.config.source import Block, Location, fault, value_at
 from headrace.model.channel import AuthForm
+from headrace.model.price import STANDARD_TIERS, scaled
 from headrace.model.settings import StreamSettings
 from headrace.model.wire import WireProtocol
 
@@ -140,9 +141,10 @@ def check_model(
         seen.add((route.channel, route.upstream_model))
         if route.upstream_model and "*" in name:
             yield (*place, "upstream_model"), "has no place in a pattern, which sends the asked name up"
+        yield from check_prices((*place, "price"), route.price)
     yield from _published(here, model, channels)
     yield from _nesting(here, model, under)
-    yield from _prices(here, model.price)
+    yield from check_prices((*here, "price"), model.price)
 
 
 def _published(here: tuple[str, str], model: ModelOptions, channels: Mapping[str, Speaker | None]) -> Iterator[Finding]:
@@ -165,17 +167,38 @@ def _nesting(here: tuple[str, str], model: ModelOptions, under: StreamSettings |
         yield here, f"the time limits do not nest, together with those of stream: {error}"
 
 
-def _prices(here: tuple[str, str], prices: Sequence[PriceOptions]) -> Iterator[Finding]:
+def check_prices(here: Location, prices: Sequence[PriceOptions]) -> Iterator[Finding]:
+    """What is wrong between the prices of one list, and inside each."""
     begun: dict[float | None, int] = {}
     for index, price in enumerate(prices):
-        place = (*here, "price", index)
+        place = (*here, index)
         if (first := begun.setdefault(price.since, index)) != index:
             yield place, f"counts from the same moment as price[{first}]; each needs a `from` of its own"
         if not _rated(price) and not any(map(_rated, price.tiers.values())):
             yield place, "names no price; an exchange that costs nothing has input: 0 and output: 0"
-        for name, tier in price.tiers.items():
-            if not _rated(tier):
-                yield (*place, "tiers", name), "names no price"
+        yield from _tiers((*place, "tiers"), price)
+        if price.long_context is not None:
+            yield from _long_context((*place, "long_context"), price, price.long_context)
+
+
+def _tiers(here: Location, price: PriceOptions) -> Iterator[Finding]:
+    seen = set()
+    for name, tier in price.tiers.items():
+        if name.lower() in STANDARD_TIERS:
+            yield (*here, name), "is no tier of its own: the prices outside the tiers are for it"
+        if name.lower() in seen:
+            yield (*here, name), "stands twice; case makes no difference in a tier's name"
+        if not _rated(tier):
+            yield (*here, name), "names no price"
+        seen.add(name.lower())
+
+
+def _long_context(here: Location, price: PriceOptions, long: LongContextOptions) -> Iterator[Finding]:
+    for rates in (price, *price.tiers.values()):
+        try:
+            scaled(rates_from_options(rates), long_context_from_options(long))
+        except ValueError as error:
+            yield (*here, "factors"), f"{error}; give the price or the factor fewer digits"
 
 
 def _rated(rates: RateOptions) -> bool:

@@ -1,5 +1,6 @@
 """Turns validated options into the values that a worker works with."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from headrace.config.forms import Reading
@@ -9,11 +10,13 @@ from headrace.config.options.objects import (
     CredentialOptions,
     ModelOptions,
     OwnerOptions,
+    RouteOptions,
 )
 from headrace.config.options.settings import ServerOptions, StateOptions, StreamOptions
 from headrace.config.options.spending import (
     BudgetOptions,
     LimitOptions,
+    LongContextOptions,
     PriceOptions,
     RateOptions,
     WaitOptions,
@@ -86,28 +89,45 @@ def model_from_options(name: str, options: ModelOptions, stream: StreamSettings)
     """One model; `stream` is the file's own section, which the model's options go over."""
     return Model(
         name=name,
-        routes=tuple(Route(one.channel, one.upstream_model, one.priority, one.weight) for one in options.routes),
+        routes=tuple(map(_route, options.routes)),
         protocols=frozenset(options.protocols) or None,
         max_output=options.max_output,
         stream=stream_from_options(options, stream),
-        prices=tuple(sorted(map(_price, options.price), key=lambda price: price.since or 0.0)),
+        prices=prices_from_options(options.price),
         websocket_bridge=options.websocket_bridge,
     )
+
+
+def _route(options: RouteOptions) -> Route:
+    prices = prices_from_options(options.price)
+    return Route(options.channel, options.upstream_model, options.priority, options.weight, prices)
+
+
+def prices_from_options(options: Sequence[PriceOptions]) -> tuple[Price, ...]:
+    """Prices that have passed the checks, in the order of their beginnings."""
+    return tuple(sorted(map(_price, options), key=lambda price: float("-inf") if price.since is None else price.since))
 
 
 def _price(options: PriceOptions) -> Price:
     long = options.long_context
     return Price(
-        rates=_rates(options),
-        tiers=tuple((name, _rates(tier)) for name, tier in options.tiers.items()),
-        long_context=LongContext(long.above, tuple(long.factors.items())) if long else None,
+        rates=rates_from_options(options),
+        tiers=tuple((name.lower(), rates_from_options(tier)) for name, tier in options.tiers.items()),
+        long_context=long_context_from_options(long) if long else None,
         since=options.since,
     )
 
 
-def _rates(options: RateOptions) -> Rates:
-    plain = {name: getattr(options, name) for name in RateOptions.model_fields if name != "cache_write"}
-    return Rates(**plain, cache_write=tuple(options.cache_write.items()))
+def rates_from_options(options: RateOptions) -> Rates:
+    """The rates of a price, or of one of its tiers."""
+    mappings = {"cache_write", "calls"}
+    plain = {name: getattr(options, name) for name in RateOptions.model_fields if name not in mappings}
+    return Rates(**plain, cache_write=tuple(options.cache_write.items()), calls=tuple(options.calls.items()))
+
+
+def long_context_from_options(options: LongContextOptions) -> LongContext:
+    """What a long input makes of all rates."""
+    return LongContext(options.above, tuple(options.factors.items()))
 
 
 def key_from_options(options: CommonKeyOptions, under: Limits) -> Key:

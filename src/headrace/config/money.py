@@ -4,7 +4,7 @@ import re
 from typing import Annotated
 
 from headrace.config.forms import Form, Reading
-from headrace.model.limits import NANO
+from headrace.model.limits import NANO, decimal_text
 
 DECIMALS = 9
 MAX_AMOUNT = 1_000_000_000
@@ -32,10 +32,7 @@ def read_nano(text: str, name: str, maximum: int) -> int:
 
 def show_nano(nano: int | None) -> str:
     """Billionths → the shortest decimal text that reads back as the same; None is `none`."""
-    if nano is None:
-        return "none"
-    whole, fraction = divmod(nano, NANO)
-    return f"{whole}.{fraction:0{DECIMALS}}".rstrip("0").rstrip(".")
+    return "none" if nano is None else decimal_text(nano)
 
 
 def _decimal(what: str, maximum: int) -> Form[int]:

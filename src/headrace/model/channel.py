@@ -109,6 +109,8 @@ class Route:
     upstream_model: str = ""
     priority: int = 0
     weight: int = 1
+    prices: tuple[Price, ...] = ()
+    """In the order of their beginnings; they stand in place of the model's once the first has begun."""
 
 
 @dataclass(frozen=True, slots=True)

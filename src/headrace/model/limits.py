@@ -7,6 +7,12 @@ NANO = 1_000_000_000
 """Money and factors are whole numbers of billionths: of a currency unit, and of one."""
 
 
+def decimal_text(nano: int) -> str:
+    """Billionths (not negative) → the shortest decimal that says exactly the same: 1_250_000_000 → `1.25`."""
+    whole, fraction = divmod(nano, NANO)
+    return f"{whole}.{fraction:09}".rstrip("0").rstrip(".")
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Rates and places; None is no limit. A minute is any 60 whole seconds."""

@@ -64,23 +64,24 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def leaves(self) -> "Leaves":
         """The counts apart; what was not said is 0, and no leaf is negative."""
         read, write = self.cached_input or 0, self.cache_write or 0
+        uncached = (self.input_total or 0) - read - write
+        reasoning = self.reasoning or 0
+        visible = (self.output_total or 0) - reasoning
         by_life = (
             self.cache_write_5m or 0,
             self.cache_write_30m or 0,
             self.cache_write_1h or 0,
             self.cache_write_12h or 0,
         )
-        total, reasoning = self.input_total or 0, self.reasoning or 0
+        unspecified = write - sum(by_life) if write else 0
+        # By position, and without `max`: every settlement asks, and this is 0.7 µs and not 1.5.
         return Leaves(
-            uncached=max(total - read - write, 0),
-            cache_read=read,
-            cache_write_unspecified=max(write - sum(by_life), 0),
-            cache_write_5m=by_life[0],
-            cache_write_30m=by_life[1],
-            cache_write_1h=by_life[2],
-            cache_write_12h=by_life[3],
-            visible=max((self.output_total or 0) - reasoning, 0),
-            reasoning=reasoning,
+            uncached if uncached > 0 else 0,
+            read,
+            unspecified if unspecified > 0 else 0,
+            *by_life,
+            visible if visible > 0 else 0,
+            reasoning,
         )
 
 

@@ -11,8 +11,9 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 
 from headrace.model.catalogue import CatalogueParts
-from headrace.model.channel import Channel, Model
+from headrace.model.channel import Channel, Model, Route
 from headrace.model.key import Key
+from headrace.model.price import Price, price_at
 from headrace.model.settings import StreamSettings
 from headrace.model.wire import WireProtocol
 from headrace.routing.plan import Candidate, places
@@ -86,6 +87,17 @@ class Catalogue:
             if asked == model.name and model.name in self._exact:
                 self._places[place] = found
         return found
+
+    def price(self, model: Model, route: Route | None, at: float) -> Price | None:
+        """What the model costs at a moment (seconds since the epoch): by this route, or where none is named; None where
+        that is not known."""
+        own = price_at(route.prices, at) if route is not None and route.prices else None
+        return own if own is not None else price_at(model.prices, at)
+
+    def price_of(self, name: str, at: float) -> Price | None:
+        """What the model that `name` means costs at a moment, by no route: of one that was used on the way."""
+        model = self.find_model(name)
+        return price_at(model.prices, at) if model is not None else None
 
     def find_key(self, digest: bytes) -> Key | None:
         """The key of this digest, whatever its state."""

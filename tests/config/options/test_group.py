@@ -18,7 +18,7 @@ from headrace.config.options.group import (
     item_form,
     written,
 )
-from headrace.config.options.objects import CredentialOptions, ModelOptions, StoredKeyOptions
+from headrace.config.options.objects import CredentialOptions, ModelOptions, StoredKeyOptions, StoredPriceOptions
 from headrace.config.options.settings import ServerOptions, TlsOptions
 from headrace.config.options.spending import BudgetOptions, PriceOptions, RateOptions
 
@@ -32,7 +32,7 @@ def groups(top: type[Options]) -> Iterator[type[Options]]:
 
 
 READING = Reading(Path(), {})
-ALL: list[type[Options]] = [*groups(FileOptions), StoredKeyOptions]
+ALL: list[type[Options]] = [*groups(FileOptions), StoredKeyOptions, StoredPriceOptions]
 FIELDS = [(f"{group.__name__}.{name}", field) for group in ALL for name, field in group.model_fields.items()]
 
 

@@ -138,6 +138,9 @@ class RouteOptions(Options):
     )
     priority: Priority = Field(default=_ROUTE.priority, description="Lower goes first.")
     weight: Weight = Field(default=_ROUTE.weight, description="Its share among routes of the same priority.")
+    price: Annotated[tuple[PriceOptions, ...], ONE_OR_MANY_GROUPS, DefaultText("the model's")] = Field(
+        default=(), min_length=1, description="What it costs this way, in the form of the model's own `price`."
+    )
 
 
 class ModelOptions(StreamOptions):
@@ -153,7 +156,7 @@ class ModelOptions(StreamOptions):
     max_output: Annotated[Tokens, DefaultText("none")] = Field(
         default=None, description="The most output tokens that it can make."
     )
-    price: Annotated[tuple[PriceOptions, ...], ONE_OR_MANY_GROUPS, NoEffect("no cost is counted")] = Field(
+    price: Annotated[tuple[PriceOptions, ...], ONE_OR_MANY_GROUPS] = Field(
         default=(), min_length=1, description="What it costs, under its public name; or a list of such prices."
     )
     websocket_bridge: Annotated[Switch, NoEffect("no WebSocket is taken")] = Field(
@@ -168,7 +171,7 @@ class AllowanceOptions(Options):
     budget: Annotated[BudgetOptions | None, GIVEN, NoEffect("spending is neither counted nor limited")] = Field(
         default=None, description=str(BudgetOptions.__doc__)
     )
-    multiplier: Annotated[Factor, NoEffect("no charge is counted")] = Field(
+    multiplier: Factor = Field(
         default=_KEY.multiplier, description="What the price of an exchange is multiplied by to be its charge."
     )
 
@@ -212,6 +215,14 @@ class StoredKeyOptions(CommonKeyOptions):
 
     digest: Annotated[bytes, DIGEST] = Field(default=b"", description="The secret's digest.")
     secret: Annotated[Secret | None, SECRET] = Field(default=None, repr=False, description="What the client sends.")
+
+
+class StoredPriceOptions(Options):
+    """A price of the database, for the model of its name."""
+
+    price: Annotated[tuple[PriceOptions, ...], ONE_OR_MANY_GROUPS] = Field(
+        min_length=1, description="What the model costs; or a list of such prices."
+    )
 
 
 class OwnerOptions(AllowanceOptions):

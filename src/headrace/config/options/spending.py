@@ -9,7 +9,7 @@ from headrace.config.money import Amount, Factor, PriceText, Rate
 from headrace.config.options.group import GIVEN, Options
 from headrace.config.places import Moment, Name
 from headrace.model.limits import Budget, Exceeded, Limits, Window
-from headrace.model.price import Dimension, Lifetime, Price, Rates
+from headrace.model.price import Call, Dimension, Lifetime, Price, Rates
 
 _LIMITS = Limits()
 _BUDGET = Budget(0)
@@ -25,6 +25,7 @@ ExceededChoice = Annotated[Exceeded, choice(Exceeded, "policy")]
 StatusChoice = Annotated[int, one_of(402, 429)]
 DimensionChoice = Annotated[Dimension, choice(Dimension, "dimension")]
 LifetimeChoice = Annotated[Lifetime, choice(Lifetime, "lifetime")]
+CallChoice = Annotated[Call, choice(Call, "call")]
 NoPrice = DefaultText("not priced")
 
 
@@ -104,8 +105,14 @@ class RateOptions(Options):
     audio_input: Annotated[Rate, NoPrice] = Field(default=_RATES.audio_input, description="Input that is audio.")
     audio_output: Annotated[Rate, NoPrice] = Field(default=_RATES.audio_output, description="Output that is audio.")
     image: Annotated[Rate, NoPrice] = Field(default=_RATES.image, description="Tokens of images.")
-    per_call: Annotated[Rate, NoPrice] = Field(
+    image_output: Annotated[Rate, DefaultText("as image")] = Field(
+        default=_RATES.image_output, description="Output that is images."
+    )
+    per_call: Annotated[Rate, DefaultText("nothing")] = Field(
         default=_RATES.per_call, description="Currency units for each exchange, not per million."
+    )
+    calls: dict[CallChoice, PriceText] = Field(
+        default={}, description="Currency units for each call of a tool that the provider runs and charges for."
     )
 
 
