@@ -18,6 +18,7 @@ from headrace.config.options.objects import (
     OwnerOptions,
     RouteOptions,
     StoredKeyOptions,
+    StoredPriceOptions,
 )
 from headrace.config.options.spending import PriceOptions
 from headrace.model.catalogue import CatalogueParts, ObjectKind, StoredObject
@@ -131,6 +132,43 @@ def test_money_is_exact_in_every_spelling(loaded: Loaded) -> None:
     assert merge(loaded, [stored("key", "k", amount)]).loaded.catalogue.keys[1].budget == Budget(123456789123456789)
 
 
+def test_a_stored_price_is_for_the_model_of_its_name(loaded: Loaded) -> None:
+    merged = merge(
+        loaded,
+        [
+            stored("price", "from-file", {"price": {"input": "0.1"}}),
+            stored("price", "gpt-*", {"price": [{"from": "2027-01-01", "input": 2}, {"input": 1}]}),
+            stored("model", "gpt-*", {"routes": [{"channel": "file"}]}),
+        ],
+    )
+    assert (merged.shadowed, merged.broken, merged.warnings) == ((), (), ())
+    assert {one.name: one.prices for one in merged.loaded.catalogue.models} == {
+        "from-file": (Price(Rates(input=100_000_000)),),
+        "gpt-*": (Price(Rates(input=10**9)), Price(Rates(input=2 * 10**9), since=1798761600.0)),
+    }
+
+
+def test_a_models_own_price_wins(write: Write) -> None:
+    own = FILE.replace("[{channel: file}]", "[{channel: file}], price: {input: 7}")
+    loaded = load(write(own), {}).resolve(SECRET)
+    document = {"routes": [{"channel": "file"}], "price": {"input": 8}}
+    prices = [stored("price", name, {"price": {"input": 1}}) for name in ("from-file", "m")]
+    merged = merge(loaded, [stored("model", "m", document), *prices])
+    assert [one.prices[0].rates.input for one in merged.loaded.catalogue.models] == [7 * 10**9, 8 * 10**9]
+    assert [str(one) for one in merged.shadowed] == [
+        f"price {name}: the model has a price of its own, and that counts" for name in ("from-file", "m")
+    ]
+    assert merged.broken == ()
+
+
+def test_prices_of_no_model_are_told_in_one_sentence(loaded: Loaded) -> None:
+    prices = [stored("price", f"x{n}", {"price": {"input": 1}}) for n in range(5)]
+    assert merge(loaded, prices[:2]).warnings == ("prices of the database for no model of this name: x0, x1",)
+    merged = merge(loaded, prices)
+    assert merged.warnings == ("prices of the database for no model of this name: x0, x1, x2 and 2 more",)
+    assert merged.loaded == loaded
+
+
 @pytest.mark.parametrize(
     ("kind", "name"), [("channel", "file"), ("model", "from-file"), ("key", "dev"), ("owner", "team")]
 )
@@ -182,6 +220,11 @@ BROKEN: list[tuple[StoredObject, str]] = [
     (stored("key", "k", {"digest": DIGEST, "budget": {}}), "budget.amount: is required"),
     (stored("key", "k", {"digest": [DIGEST]}), "digest: must not be a list"),
     (stored("owner", "o", {"budget": {"amount": "much"}}), "budget.amount: must be an amount"),
+    (stored("price", "from-file", {}), "price: is required"),
+    (stored("price", "from-file", {"price": {}}), "price: names no price"),
+    (stored("price", "from-file", {"price": {"input": "x"}}), "price.input: must be a price"),
+    (stored("price", "from-file", {"price": [{"input": 1}, {"input": 2}]}), "price[1]: counts from the same moment"),
+    (stored("price", "a*b*", {"price": {"input": 1}}), "at most one *"),
 ]
 
 
@@ -243,11 +286,11 @@ def test_reasons_tell_no_secret(loaded: Loaded) -> None:
 
 
 def test_what_does_nothing_yet_is_said_of_objects_too(loaded: Loaded) -> None:
-    priced = {"routes": [{"channel": "file"}], "price": {"input": 1}}
+    bridged = {"routes": [{"channel": "file"}], "websocket_bridge": True}
     limited = {"digest": DIGEST, "limits": {"concurrent": 1}}
-    merged = merge(loaded, [stored("model", "m", priced), stored("key", "k", limited)])
+    merged = merge(loaded, [stored("model", "m", bridged), stored("key", "k", limited)])
     assert merged.warnings == (
-        "model m: price: has no effect in this version: no cost is counted",
+        "model m: websocket_bridge: has no effect in this version: no WebSocket is taken",
         "key k: limits: has no effect in this version: requests are not limited",
     )
     assert merged.loaded.catalogue.keys[1].limits == Limits(concurrent=1, wait=3.0)
@@ -258,12 +301,15 @@ anything = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
-groups = (ChannelOptions, CredentialOptions, ModelOptions, RouteOptions, PriceOptions, StoredKeyOptions, OwnerOptions)
+groups = (
+    ChannelOptions, CredentialOptions, ModelOptions, RouteOptions, PriceOptions, StoredKeyOptions, StoredPriceOptions,
+    OwnerOptions,
+)  # fmt: skip
 members = st.sampled_from(sorted({name for group in groups for name in written(group)}))
 
 
 @given(
-    st.sampled_from(["channel", "model", "key", "owner"]),
+    st.sampled_from(["channel", "model", "key", "owner", "price"]),
     st.text(max_size=20),
     st.dictionaries(members, anything, max_size=6) | st.text(max_size=50),
 )
@@ -271,4 +317,8 @@ members = st.sampled_from(sorted({name for group in groups for name in written(g
 def test_no_document_breaks_the_rest(loaded: Loaded, kind: str, name: str, value: object) -> None:
     merged = merge(loaded, [stored(kind, name, value), stored("channel", "zz", CHANNEL)])
     assert "zz" in names(merged.loaded.catalogue)[0]
-    assert len(merged.broken) + len(merged.shadowed) + sum(map(len, names(merged.loaded.catalogue))) == 6
+    served = sum(map(len, names(merged.loaded.catalogue)))
+    if kind == "price":
+        assert served == 5
+    else:
+        assert len(merged.broken) + len(merged.shadowed) + served == 6

@@ -1,24 +1,36 @@
 """Objects of the database beside the file's own: `merge` adds what is whole, and says what it left out and why.
 
 The documents have the file's shape and go through the file's validators. The file wins: an object whose name the file
-has is kept out of the way and reported as shadowed. A broken one is left out, and so is a model that needs it; nothing
-else suffers. A document may not refer to the environment or to files of secrets: whoever may write one through an API
-must not be able to read what the gateway can.
+has is kept out of the way and reported as shadowed, and so is a price for a model that has its own. A broken one is
+left out, and so is a model that needs it; nothing else suffers. A document may not refer to the environment or to files
+of secrets: whoever may write one through an API must not be able to read what the gateway can.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from headrace.config.checks import Finding, check_channel, check_model
-from headrace.config.convert import channel_from_options, key_from_options, model_from_options, owner_from_options
+from headrace.config.checks import Finding, check_channel, check_model, check_prices
+from headrace.config.convert import (
+    channel_from_options,
+    key_from_options,
+    model_from_options,
+    owner_from_options,
+    prices_from_options,
+)
 from headrace.config.draft import Loaded
 from headrace.config.errors import Fault
 from headrace.config.forms import Reading
 from headrace.config.idle import idle_options
 from headrace.config.json_source import read_document
 from headrace.config.options.group import Options
-from headrace.config.options.objects import ChannelOptions, ModelOptions, OwnerOptions, StoredKeyOptions
+from headrace.config.options.objects import (
+    ChannelOptions,
+    ModelOptions,
+    OwnerOptions,
+    StoredKeyOptions,
+    StoredPriceOptions,
+)
 from headrace.config.places import read_model_name, read_name
 from headrace.config.sections import SectionReader
 from headrace.config.source import Block, fault, place
@@ -26,12 +38,14 @@ from headrace.model.catalogue import CatalogueParts, ObjectKind, StoredObject
 from headrace.model.channel import Channel, Model
 from headrace.model.key import Key, digest_key, key_digest
 from headrace.model.owner import Owner
+from headrace.model.price import Price
 
 G = TypeVar("G", bound=Options)
 
 
-_ORDER = (ObjectKind.CHANNEL, ObjectKind.MODEL, ObjectKind.OWNER, ObjectKind.KEY)
-"""A model needs its channels."""
+_ORDER = (ObjectKind.CHANNEL, ObjectKind.MODEL, ObjectKind.PRICE, ObjectKind.OWNER, ObjectKind.KEY)
+"""A model needs its channels, a price its model."""
+SHOWN_UNUSED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +66,10 @@ class Merged:
 
     loaded: Loaded
     shadowed: tuple[LeftOut, ...]
-    """Of a name that the file has too."""
+    """Of a name that the file has too; prices of models that have their own."""
     broken: tuple[LeftOut, ...]
     warnings: tuple[str, ...]
-    """About objects that are served: options without effect."""
+    """Options of objects that have no effect; prices of models that are not there."""
 
 
 class _BrokenError(Exception):
@@ -83,6 +97,7 @@ class _Merger:
     keys: dict[str, Key] = field(init=False)
     owners: dict[str, Owner] = field(init=False)
     digests: dict[bytes, str] = field(init=False)
+    unused: list[str] = field(default_factory=list)
     reading: Reading = field(init=False)
 
     def __post_init__(self) -> None:
@@ -95,8 +110,8 @@ class _Merger:
         self.reading = Reading(self.loaded.ground.folder, {}, references=False)
 
     def add(self, one: StoredObject) -> None:
-        if one.name in self._named(one.kind):
-            self.shadowed.append(LeftOut(one.kind, one.name, "the file has one of this name, and that is served"))
+        if reason := self._shadow(one):
+            self.shadowed.append(LeftOut(one.kind, one.name, reason))
             return
         try:
             self._take(one)
@@ -111,18 +126,24 @@ class _Merger:
             tuple(self.owners.values()),
         )
         loaded = replace(self.loaded, catalogue=parts)
-        return Merged(loaded, tuple(self.shadowed), tuple(self.broken), tuple(self.warnings))
+        warnings = (*self.warnings, *_unused_prices(self.unused))
+        return Merged(loaded, tuple(self.shadowed), tuple(self.broken), warnings)
 
-    def _named(self, kind: ObjectKind) -> Mapping[str, object]:
-        match kind:
+    def _shadow(self, one: StoredObject) -> str:
+        """Why what the object would give is there already; empty where it is not."""
+        match one.kind:
             case ObjectKind.CHANNEL:
-                return self.channels
+                is_there = one.name in self.channels
             case ObjectKind.MODEL:
-                return self.models
+                is_there = one.name in self.models
             case ObjectKind.OWNER:
-                return self.owners
+                is_there = one.name in self.owners
             case ObjectKind.KEY:
-                return self.keys
+                is_there = one.name in self.keys
+            case ObjectKind.PRICE:
+                model = self.models.get(one.name)
+                return "the model has a price of its own, and that counts" if model is not None and model.prices else ""
+        return "the file has one of this name, and that is served" if is_there else ""
 
     def _take(self, one: StoredObject) -> None:
         root, location = _tree(one)
@@ -135,11 +156,21 @@ class _Merger:
                 model, stream = self._options(ModelOptions, one, root, location), self.loaded.settings.stream
                 _refuse(root, location, check_model(one.name, model, self.channels, stream))
                 self.models[one.name] = model_from_options(one.name, model, stream)
+            case ObjectKind.PRICE:
+                price = self._options(StoredPriceOptions, one, root, location).price
+                _refuse(root, location, check_prices((*location, "price"), price))
+                self._give(one.name, prices_from_options(price))
             case ObjectKind.OWNER:
                 owner = self._options(OwnerOptions, one, root, location)
                 self.owners[one.name] = owner_from_options(owner, self.loaded.ground.waits)
             case ObjectKind.KEY:
                 self._key(self._options(StoredKeyOptions, one, root, location))
+
+    def _give(self, name: str, prices: tuple[Price, ...]) -> None:
+        if name in self.models:
+            self.models[name] = replace(self.models[name], prices=prices)
+        else:
+            self.unused.append(name)
 
     def _key(self, options: StoredKeyOptions) -> None:
         if options.secret is not None:
@@ -166,7 +197,7 @@ def _tree(one: StoredObject) -> tuple[Block, tuple[str, ...]]:
     """The object as a file with nothing else would have it, and where it stands there."""
     try:
         block = read_document(one.document)
-        (read_model_name if one.kind is ObjectKind.MODEL else read_name)(one.name)
+        (read_model_name if one.kind in {ObjectKind.MODEL, ObjectKind.PRICE} else read_name)(one.name)
     except ValueError as error:
         raise _BrokenError(str(error)) from None
     root = Block()
@@ -178,6 +209,13 @@ def _tree(one: StoredObject) -> tuple[Block, tuple[str, ...]]:
     root[section := f"{one.kind.value}s"] = inner = Block()
     inner[one.name] = block
     return root, (section, one.name)
+
+
+def _unused_prices(names: Sequence[str]) -> Iterator[str]:
+    """One sentence for all of them: a whole price list may have been stored."""
+    if names:
+        more = f" and {len(names) - SHOWN_UNUSED} more" if len(names) > SHOWN_UNUSED else ""
+        yield f"prices of the database for no model of this name: {', '.join(names[:SHOWN_UNUSED])}{more}"
 
 
 def _refuse(root: Block, location: tuple[str, ...], findings: Iterator[Finding]) -> None:

@@ -28,6 +28,8 @@ class ObjectKind(Enum):
     MODEL = "model"
     KEY = "key"
     OWNER = "owner"
+    PRICE = "price"
+    """Of the model, or the pattern, of its name."""
 
 
 @dataclass(frozen=True, slots=True)
