@@ -112,6 +112,25 @@ def test_a_key_works_from_its_own_networks_only(tmp_path: Path) -> None:
         assert [status(), status("192.0.2.7"), status("192.0.2.7", "198.51.100.1")] == [403, 200, 403]
 
 
+PRICED = f"""
+server: {{listen: "127.0.0.1:0", drain_notice: 0s}}
+state: {{directory: $STATE}}
+channels:
+  a: {{base_url: https://a.example, protocols: [chat], credentials: [{{name: m, secret: sssssssssssssssssssss}}]}}
+models:
+  m:
+    routes: [{{channel: a, price: {{input: 9}}}}]
+    price: [{{input: 1}}, {{from: 2020-01-01, input: 1.25}}, {{from: 2999-01-01, input: 5}}]
+keys: [{{name: dev, secret: {KEY}}}]
+"""
+
+
+def test_a_list_tells_what_a_model_costs_now(tmp_path: Path) -> None:
+    with Stand(tmp_path, PRICED) as priced:
+        (told,) = json.loads(priced.ask(method="GET", path="/v1/models").body)["data"]
+    assert told["pricing"] == {"input": "1.25"}
+
+
 # ---- exchanges
 
 

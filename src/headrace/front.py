@@ -130,10 +130,10 @@ class Front:
         if isinstance(key, Problem):
             self._refuse(request, key)
             return
-        form = list_form(dialect_of(request.head))
+        form, catalogue, now = list_form(dialect_of(request.head)), self.catalogue, time.time()
         lines = [
-            ModelLine(model.name, self.catalogue.formats(model), model.max_output)
-            for model in self.catalogue.models_for(key, form.protocols)
+            ModelLine(model.name, catalogue.formats(model), model.max_output, catalogue.price(model, None, now))
+            for model in catalogue.models_for(key, form.protocols)
         ]
         if endpoint.place is Place.MODELS:
             self._answer(request, Reply(200, [_JSON], form.many(lines)))

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import msgspec
 
 from headrace.http.model_path import VERBS
+from headrace.model.limits import decimal_text
+from headrace.model.price import Price, Rates
 from headrace.model.wire import Dialect, WireProtocol
 
 
@@ -16,6 +18,7 @@ class ModelLine:
     name: str
     formats: tuple[str, ...]
     max_output: int | None = None
+    price: Price | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +45,16 @@ def _openai_many(lines: Sequence[ModelLine]) -> bytes:
 
 def _openai(line: ModelLine) -> dict[str, object]:
     """`created` and `owned_by` are members that its SDKs require."""
-    return {
+    model: dict[str, object] = {
         "id": line.name,
         "object": "model",
         "created": 0,
         "owned_by": "headrace",
         "accepted_request_formats": list(line.formats),
     }
+    if line.max_output is not None:
+        model["max_output_tokens"] = line.max_output
+    return model | _pricing(line)
 
 
 def _anthropic_one(line: ModelLine) -> bytes:
@@ -79,6 +85,7 @@ def _anthropic(line: ModelLine) -> dict[str, object]:
         "max_input_tokens": None,
         "max_tokens": line.max_output,
         "accepted_request_formats": list(line.formats),
+        **_pricing(line),
     }
 
 
@@ -102,7 +109,32 @@ def _gemini(line: ModelLine) -> dict[str, object]:
     }
     if line.max_output is not None:
         model["outputTokenLimit"] = line.max_output
-    return model
+    return model | _pricing(line)
+
+
+def _pricing(line: ModelLine) -> dict[str, object]:
+    """The price in the form that the configuration file has: currency units per million tokens, as exact decimals."""
+    if line.price is None:
+        return {}
+    shown = _rates(line.price.rates)
+    if line.price.tiers:
+        shown["tiers"] = {name: _rates(rates) for name, rates in line.price.tiers}
+    if (long := line.price.long_context) is not None:
+        factors = {dimension.value: decimal_text(factor) for dimension, factor in long.factors}
+        shown["long_context"] = {"above": long.above, "factors": factors}
+    return {"pricing": shown}
+
+
+def _rates(rates: Rates) -> dict[str, object]:
+    """What has a rate."""
+    shown: dict[str, object] = {}
+    for name in Rates.__dataclass_fields__:
+        value = getattr(rates, name)
+        if isinstance(value, tuple):
+            shown |= {name: {one.value: decimal_text(rate) for one, rate in value}} if value else {}
+        elif value is not None:
+            shown[name] = decimal_text(value)
+    return shown
 
 
 _OPENAI = frozenset(
