@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from headrace.state.database import FILE, Database, Patience
-from headrace.state.errors import DatabaseAwayError
+from headrace.state.errors import ConflictError, DatabaseAwayError
 from headrace.state.migration import migrate
 from tests.stand.postgres import Postgres
 from tests.state.places import Place, rows
@@ -43,11 +43,11 @@ def test_a_transaction_is_whole(place: Place) -> None:
     asyncio.run(main())
 
 
-def test_reading_sees_one_state(tmp_path: Path) -> None:
+def test_reading_sees_one_state(place: Place) -> None:
     """A writer does not wait for readers, nor they for it."""
 
     async def main() -> None:
-        async with Place("", tmp_path).open() as database:
+        async with place.open() as database:
             await migrate(database)
             await put(database, "a")
             async with database.reading() as connection:
@@ -55,6 +55,21 @@ def test_reading_sees_one_state(tmp_path: Path) -> None:
                 await put(database, "b")
                 assert len((await connection.execute(text(NAMES))).all()) == 1
             assert len(await rows(database, NAMES)) == 2
+
+    asyncio.run(main())
+
+
+def test_what_was_to_be_new_is_there(place: Place) -> None:
+    async def main() -> None:
+        async with place.open() as database:
+            await migrate(database)
+            await put(database, "a")
+            with pytest.raises(ConflictError, match="there already") as caught:
+                async with database.writing() as connection:
+                    await connection.exec_driver_sql(PUT.format("b"))
+                    await connection.exec_driver_sql(PUT.format("a"))
+            assert "object" not in str(caught.value)
+            assert await rows(database, NAMES) == [("a",)]
 
     asyncio.run(main())
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import asyncpg
 from sqlalchemy import URL, Connection, event
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from headrace.state.errors import DatabaseAwayError
+from headrace.state.errors import ConflictError, DatabaseAwayError
 
 FILE = "headrace.sqlite"
 _PRAGMAS = (
@@ -70,9 +70,12 @@ class Database:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
-        """A transaction that changes nothing: one state of the database. DatabaseAwayError where it fails."""
+        """A transaction that changes nothing: one state of the database, however many questions. DatabaseAwayError
+        where it fails."""
         with named_faults():
             async with self._engine.connect() as connection:
+                if not self.is_sqlite:  # whose transactions are so by themselves
+                    await connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
                 yield connection
 
     @asynccontextmanager
@@ -80,6 +83,7 @@ class Database:
         """A transaction, committed at the end of the block; taken back where the block raises.
 
         DatabaseAwayError where anything of it fails. If that was the commit, it may have been done all the same.
+        ConflictError where a row that was to be new is there.
         """
         with named_faults():
             async with self._engine.connect() as connection:
@@ -190,9 +194,11 @@ def make_private(file: Path) -> None:
 
 @contextmanager
 def named_faults() -> Iterator[None]:
-    """What drivers and SQLAlchemy raise becomes a DatabaseAwayError that says it in one line."""
+    """What drivers and SQLAlchemy raise becomes an error of this package that says it in one line."""
     try:
         yield
+    except IntegrityError as error:
+        raise ConflictError("a row that was to be new is there already") from error
     except (SQLAlchemyError, sqlite3.Error, asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
         raise DatabaseAwayError(words_of(error)) from error
 

@@ -12,6 +12,10 @@ class DatabaseAwayError(StateError):
     """
 
 
+class ConflictError(StateError):
+    """A row that was to be new is there already. Nothing was changed."""
+
+
 class PositionMovedError(StateError):
     """Someone else has taken these records already: ask for the position and go on from there."""
 
