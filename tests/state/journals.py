@@ -6,7 +6,7 @@ from pathlib import Path
 
 from headrace.journal.place import Incarnation, Position
 from headrace.journal.reader import Batch
-from headrace.model.entry import AttemptLine, Checkpoint, Entry, Opened, Record, Wire, lost_entry
+from headrace.model.entry import AttemptLine, Checkpoint, Entry, Money, Opened, Record, Wire, lost_entry
 from headrace.model.usage import Usage
 
 SEGMENT = 5
@@ -21,8 +21,18 @@ def opened(id: str, at: float = 1.0) -> Opened:
 def reached(id: str, tokens: int = 1) -> Checkpoint:
     """How far it has come: told apart by its tokens."""
     return Checkpoint(
-        id=id, duration_s=float(tokens), status=200, usage=Usage(output_total=tokens), usage_origin="upstream_partial"
+        id=id,
+        duration_s=float(tokens),
+        status=200,
+        usage=Usage(output_total=tokens),
+        usage_origin="upstream_partial",
+        money=money(tokens),
     )
+
+
+def money(tokens: int = 1) -> Money:
+    """What so many tokens cost, and what is charged for them: twice that."""
+    return Money(cost=100 * tokens, charge=200 * tokens, counted=200 * tokens, price="v1", multiplier=2_000_000_000)
 
 
 def entry(id: str, at: float = 1.0, tokens: int = 1, end: str = "completed") -> Entry:
@@ -43,6 +53,8 @@ def entry(id: str, at: float = 1.0, tokens: int = 1, end: str = "completed") -> 
         served_model="m-1",
         usage=Usage(input_total=9, cached_input=2, output_total=tokens, reasoning=0),
         usage_origin="upstream",
+        money=money(tokens),
+        labels=(("team", "red"),),
         attempts=(
             AttemptLine(channel="a", credential="x", upstream_model="m", started_s=0.0, ended_s=0.1, status=503),
             AttemptLine(channel="b", credential="y", upstream_model="m", started_s=0.1, ended_s=1.5, status=200),

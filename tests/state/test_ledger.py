@@ -11,14 +11,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headrace.journal.place import Position
+from headrace.journal.place import Incarnation, Position
 from headrace.journal.reader import Batch
+from headrace.model.allowance import Spent
 from headrace.model.entry import Entry, Wire, lost_entry
+from headrace.model.limits import Window
 from headrace.model.usage import Usage
 from headrace.state.database import Database
 from headrace.state.errors import DatabaseAwayError, PositionMovedError
 from headrace.state.ledger import EndCount, Ledger, OpenExchange, Progress
 from headrace.state.migration import migrate
+from headrace.state.spending import KEY, Purse, spent
 from tests.state.crash import CrashError, crashing
 from tests.state.journals import Journal, batch, by_id, entry, incarnation, opened, position, reached, tokens_of
 from tests.state.places import Place, rows
@@ -28,6 +31,13 @@ START = Position()
 
 async def all_entries(ledger: Ledger) -> list[Entry]:
     return [one async for one in ledger.entries()]
+
+
+async def counted(database: Database, source: Incarnation) -> int:
+    """What keys have spent by one journal."""
+    name = f"incarnation = '{source.name}' AND slot = {source.slot}"
+    ((amount,),) = await rows(database, f"SELECT sum(amount) FROM spending WHERE kind = 'key' AND {name}")
+    return int(amount or 0)
 
 
 # ---------------------------------------------------------------------------------------------------------- taking
@@ -178,6 +188,39 @@ FIRST = batch(opened("a"), opened("b"), opened("c"), after=3)
 SECOND = (entry("a"), reached("b", 4), opened("d"), entry("e"), reached("d"))
 
 
+def test_stopped_at_every_step_of_a_beginning(place: Place) -> None:
+    """The first batch of a journal, which also settles one that has ended long ago: whole or not at all, too."""
+
+    async def main() -> int:
+        async with place.ledger():
+            for step in count():
+                if not await _stopped_at_first(place, step):
+                    return step
+        raise AssertionError
+
+    assert asyncio.run(main()) > 8, "it was stopped at fewer places than there are statements"
+
+
+async def _stopped_at_first(place: Place, step: int) -> bool:
+    """Whether there was such a step to be stopped at."""
+    old, new = incarnation(f"old{step}"), incarnation(f"new{step}")
+    purse = Purse(KEY, f"key{step}", Window.TOTAL, 0)
+    entries = [msgspec.structs.replace(entry(f"{step}-{n}"), key=purse.name) for n in range(2)]
+    async with place.open() as database:
+        ledger = Ledger(database, lambda: 0.0)
+        await ledger.take(old, START, batch(entries[0], after=1, ended=True))
+        with crashing(database, step) as crash, suppress(CrashError, DatabaseAwayError):
+            await Ledger(database, lambda: 1e6).take(new, START, batch(entries[1], after=1))
+    async with place.open() as database:
+        (found,) = await spent(database, [purse])
+        whole = Spent(purse=purse.text, settled=200, parts={new.name: 200})
+        assert found == (whole if crash.has_committed else Spent(purse=purse.text, parts={old.name: 200}))
+        if not crash.has_committed:
+            await Ledger(database, lambda: 1e6).take(new, START, batch(entries[1], after=1))
+        assert await spent(database, [purse]) == (whole,)
+    return crash.is_over
+
+
 @pytest.mark.parametrize("ended", [False, True])
 def test_stopped_at_every_step(place: Place, ended: bool) -> None:
     """A batch with all that a batch can hold is stopped at every statement and on both sides of its commit: it is taken
@@ -210,12 +253,14 @@ async def _stopped(place: Place, step: int, ended: bool) -> bool:
         assert is_taken == crash.has_committed
         assert (await ledger.entry(names["a"]) is not None) == is_taken
         assert (await ledger.entry(names["b"]) is not None) == (is_taken and ended)
+        assert await counted(database, source) == (0 if not is_taken else 2 * 200 + (800 + 200 if ended else 0))
         if not is_taken:
             await ledger.take(source, position(3), second)
         journal = Journal(source, [*first.records, int(ended), *second.records], is_dead=ended)
         expected = [one for one in journal.expected() if ended or one.end == "completed"]
         found = [one async for one in ledger.entries() if one.id in names.values()]
         assert by_id(found) == by_id(expected)
+        assert await counted(database, source) == sum(one.money.counted for one in expected)
         still_open = {one.opened.id for one in await ledger.open_exchanges() if one.incarnation == source.name}
         assert still_open == (set() if ended else {names["b"], names["c"], names["d"]})
     return crash.is_over
@@ -342,6 +387,8 @@ class World:
         assert (number_of, tokens or 0) == (len(expected), tokens_of(expected))
         for journal in self.journals:
             assert (await ledger.progress(journal.source)).ended
+            counts = sum(one.money.counted for one in journal.expected())
+            assert await counted(database, journal.source) == counts
 
     async def close(self) -> None:
         """Both readers die."""
@@ -384,7 +431,7 @@ def test_an_empty_ledger(place: Place) -> None:
 
 def test_listing(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """By time, then by id; in pages that do not show."""
-    monkeypatch.setattr("headrace.state.ledger.PAGE", 3)
+    monkeypatch.setattr("headrace.state.lines.PAGE", 3)
     made = [
         entry(f"{number:02d}", at=float(number // 2), end="failed" if number > 7 else "completed")
         for number in range(11)

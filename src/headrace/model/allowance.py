@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -112,6 +112,11 @@ class Counters(Protocol):
 
     def close(self) -> None:
         """Stop what runs in the background; leases may still be settled."""
+
+
+CORRECTIONS: Final = "corrections"
+"""The part of `Spent` that no journal has: what rating entries again has changed. It goes up and down, and may be
+negative; the newest figure counts, not the largest."""
 
 
 class Spent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

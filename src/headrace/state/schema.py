@@ -3,7 +3,13 @@
     incarnation     how far the journal of each worker process has been taken
     open_exchange   begun and not ended, as the journals say
     entry           the ledger: one row for each exchange that has ended, never changed
-    object          channels, models, keys and owners that are not declared in the file
+    amendment       other amounts for an entry, a row for each time that it was rated again, never changed
+    spending        what budgets count, by key and by owner, hour and journal
+    object          what is declared and not in the file
+    object_change   how often that was changed
+
+Columns that came with a later version stand last, as they do in a database that was there before. Money is in
+nano-units, factors are in billionths.
 
 Times are seconds since the epoch, durations seconds. What a column holds stands in docs/reference/ledger.md.
 """
@@ -19,6 +25,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    false,
     text,
 )
 
@@ -34,6 +41,8 @@ incarnation = Table(
     Column("byte", BigInteger, nullable=False),
     Column("damaged_bytes", BigInteger, nullable=False),
     Column("ended", Boolean, nullable=False),
+    Column("ended_at", Double),
+    Column("settled", Boolean, nullable=False, server_default=false()),
 )
 
 open_exchange = Table(
@@ -83,6 +92,18 @@ entry = Table(
     Column("audio_output", BigInteger),
     Column("usage_origin", Text, nullable=False),
     Column("record", LargeBinary, nullable=False),
+    Column("cache_write_5m", BigInteger),
+    Column("cache_write_30m", BigInteger),
+    Column("cache_write_12h", BigInteger),
+    Column("image_input", BigInteger),
+    Column("image_output", BigInteger),
+    Column("tier", Text, nullable=False, server_default=""),
+    Column("cost", BigInteger),
+    Column("charge", BigInteger),
+    Column("counted", BigInteger, nullable=False, server_default="0"),
+    Column("price", Text, nullable=False, server_default=""),
+    Column("multiplier", BigInteger, nullable=False, server_default="1000000000"),
+    Column("labels", Text),
     Index("entry_at", "at"),
     Index("entry_key_at", "key", "at"),
     Index(
@@ -94,6 +115,34 @@ entry = Table(
     ),
 )
 
+amendment = Table(
+    "amendment",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("revision", Integer, primary_key=True, autoincrement=False),
+    Column("at", Double, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("cost", BigInteger),
+    Column("charge", BigInteger),
+    Column("counted", BigInteger, nullable=False),
+    Column("price", Text, nullable=False),
+    Column("multiplier", BigInteger, nullable=False),
+    Column("money", LargeBinary, nullable=False),
+)
+
+spending = Table(
+    "spending",
+    metadata,
+    Column("kind", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("hour", BigInteger, primary_key=True, autoincrement=False),
+    Column("node", Text, primary_key=True),
+    Column("slot", Integer, primary_key=True, autoincrement=False),
+    Column("incarnation", Text, primary_key=True),
+    Column("amount", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
 object = Table(
     "object",
     metadata,
@@ -102,3 +151,5 @@ object = Table(
     Column("document", Text, nullable=False),
     Column("updated_at", Double, nullable=False),
 )
+
+object_change = Table("object_change", metadata, Column("number", BigInteger, nullable=False))
