@@ -5,15 +5,25 @@ import multiprocessing
 import sqlite3
 from pathlib import Path
 
+import msgspec
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, text
 
+from headrace.journal.place import Position
+from headrace.model.entry import NOT_PRICED
+from headrace.state.amend import rerate
 from headrace.state.database import FILE, Database
 from headrace.state.errors import OtherVersionError
-from headrace.state.migration import EMPTY, Migrated, check, migrate, newest
+from headrace.state.ledger import Ledger, Progress
+from headrace.state.lines import EVERY, LedgerLine
+from headrace.state.migration import EMPTY, SCRIPTS, Migrated, check, migrate, newest
 from headrace.state.schema import metadata
+from headrace.state.usage import Group, LabelGroup, UsageQuery, usage
+from tests.state.journals import batch, entry, incarnation, money, position
 from tests.state.places import Place, rows
 
 
@@ -42,6 +52,50 @@ def test_the_tables_are_those_of_the_code(place: Place) -> None:
 def _differences(connection: Connection) -> list[object]:
     context = MigrationContext.configure(connection, opts={"compare_type": True})
     return list(compare_metadata(context, metadata))
+
+
+def test_a_ledger_of_the_first_version(place: Place) -> None:
+    """Its entries are there, their costs unknown; they can be rated, and the ledger goes on."""
+    record = msgspec.msgpack.encode(msgspec.structs.replace(entry("old"), money=NOT_PRICED, labels=()))
+
+    async def main() -> None:
+        async with place.open() as database:
+            async with database.changing() as connection:
+                await connection.run_sync(_first_version)
+                await connection.execute(text(OLD_ENTRY), {"record": record})
+                await connection.execute(text("INSERT INTO incarnation VALUES ('node', 0, 'first', 1, 1, 0, true)"))
+                await connection.execute(text("INSERT INTO object VALUES ('key', 'dev', '{}', 1.0)"))
+            assert await migrate(database) == Migrated("0001", newest())
+            ledger = Ledger(database)
+            assert await ledger.line("old") == LedgerLine(
+                msgspec.structs.replace(entry("old"), money=NOT_PRICED, labels=()), NOT_PRICED
+            )
+            (row,) = await usage(database, UsageQuery((Group.KEY, LabelGroup("team"))))
+            assert (row.groups, row.entries, row.unknown_cost, row.input) == (("dev", ""), 1, 1, 9)
+            assert await ledger.progress(incarnation()) == Progress(position(1), ended=True)
+            await ledger.take(incarnation("second"), Position(), batch(entry("new"), after=1))
+            await rerate(database, EVERY, lambda one: money(3), "a price", now=1.0)
+            assert [one.money async for one in ledger.entries()] == [money(3)] * 2
+            assert await rows(database, "SELECT id, cost, counted FROM entry ORDER BY id") == [
+                ("new", 100, 200),
+                ("old", None, 0),
+            ]
+            assert await rows(database, "SELECT number FROM object_change") == [(0,)]
+
+    asyncio.run(main())
+
+
+OLD_ENTRY = """
+INSERT INTO entry VALUES ('old', 1.0, 1.5, 0.25, 'node', 0, 'chat', 'chat.completions', 'dev', 'ann', 'm', 'm-1',
+    'b', 'y', 2, true, 'completed', 'stop', '', '', 200, 9, 2, null, null, null, 1, 0, null, 'upstream', :record)
+"""
+
+
+def _first_version(connection: Connection) -> None:
+    config = Config()
+    config.set_main_option("script_location", SCRIPTS)
+    config.attributes["connection"] = connection
+    command.upgrade(config, "0001")
 
 
 def test_a_newer_database_is_not_touched(place: Place) -> None:
