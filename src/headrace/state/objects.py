@@ -1,8 +1,8 @@
 """Channels, models, keys and owners that are not declared in the file: JSON documents in the file's own shape.
 
-What may be a secret is sealed before it goes to the database: every member called `secret` or `proxy`, and every value
-under `headers` and `query`, at any depth. A sealed value stands as `{"sealed": "base64"}` and is bound to its object:
-copied to another row it opens no more.
+Their numbers stay as they were written. What may be a secret is sealed before it goes to the database: every member
+called `secret` or `proxy`, and every value under `headers` and `query`, at any depth. A sealed value stands as
+`{"sealed": "base64"}` and is bound to its object: copied to another row it opens no more.
 """
 
 import base64
@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from sqlalchemy import delete, func, select
+from sqlalchemy import ColumnElement, and_, delete, select, update
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from headrace.model.catalogue import ObjectKind, StoredObject
 from headrace.state import schema
@@ -24,6 +25,19 @@ Cipher = Callable[[str, bytes], bytes]
 SECRET_MEMBERS = frozenset({"secret", "proxy"})
 SECRET_GROUPS = frozenset({"headers", "query"})
 _SEALED = "sealed"
+
+
+def _as_written(number: str) -> msgspec.Raw:
+    return msgspec.Raw(number.encode())
+
+
+_any = msgspec.json.Decoder(float_hook=_as_written).decode
+_object = msgspec.json.Decoder(dict[str, Any], float_hook=_as_written).decode
+"""Numbers stay as they were written, digit for digit: money must not become a binary fraction on its way."""
+
+
+def _encode(document: object) -> str:
+    return msgspec.json.encode(document).decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,36 +73,72 @@ class Objects:
                 faults.append(f"{row.kind} {row.name} in the database cannot be read: {error}")
         return Found(tuple(found), tuple(faults))
 
-    async def stamp(self) -> tuple[int, float]:
-        """Another one whenever objects were put or removed: how many there are, and when the last was put."""
-        table = schema.object.c
-        query = select(func.count(), func.coalesce(func.max(table.updated_at), 0.0)).select_from(schema.object)
+    async def one(self, kind: ObjectKind, name: str) -> StoredObject | None:
+        """The object of that name; None where there is none. ValueError where its secrets cannot be opened."""
         async with self._database.reading() as connection:
-            count, last = (await connection.execute(query)).one()
-        return count, last
+            document = (await connection.execute(select(schema.object.c.document).where(_is(kind, name)))).scalar()
+        return self._opened(kind, name, document) if document is not None else None
+
+    async def names(self, kind: ObjectKind) -> tuple[str, ...]:
+        """The names of all of one kind, those too that cannot be opened; in order."""
+        table = schema.object.c
+        async with self._database.reading() as connection:
+            found = await connection.execute(select(table.name).where(table.kind == kind.value))
+            return tuple(sorted(found.scalars()))
+
+    async def stamp(self) -> int:
+        """How often objects were put or removed: another one whenever something has changed."""
+        async with self._database.reading() as connection:
+            number: int = (await connection.execute(select(schema.object_change.c.number))).scalar_one()
+        return number
 
     async def put(self, one: StoredObject, now: float) -> None:
         """Add an object, or replace the one of its kind and name; `now` in seconds since the epoch.
 
-        ValueError where the document is not a JSON object.
+        ValueError where the document is not a JSON object, here as in `create` and `replace`.
         """
-        kind, name = one.kind.value, one.name
-        sealed = _mapped(_document(one.document), lambda value: self._sealed(_purpose(one.kind, name), value))
-        values = {"document": msgspec.json.encode(sealed).decode(), "updated_at": now}
-        statement = self._insert(schema.object).values(kind=kind, name=name, **values)
+        values = self._values(one, now)
+        statement = self._insert(schema.object).values(kind=one.kind.value, name=one.name, **values)
         async with self._database.writing() as connection:
+            await _count_change(connection)
             await connection.execute(statement.on_conflict_do_update(index_elements=["kind", "name"], set_=values))
+
+    async def create(self, one: StoredObject, now: float) -> bool:
+        """Add an object. False where one of its kind and name is there: then nothing has changed."""
+        table = schema.object.c
+        statement = self._insert(schema.object).values(kind=one.kind.value, name=one.name, **self._values(one, now))
+        statement = statement.on_conflict_do_nothing()
+        async with self._database.writing() as connection:
+            await _count_change(connection)
+            return (await connection.execute(statement.returning(table.name))).first() is not None
+
+    async def replace(self, one: StoredObject, now: float, before: StoredObject | None = None) -> bool:
+        """Replace the object of its kind and name. False where there is none, or where `before` is given and it is
+        another by now: then nothing has changed."""
+        table = schema.object.c
+        statement = update(schema.object).where(_is(one.kind, one.name)).values(**self._values(one, now))
+        async with self._database.writing() as connection:
+            await _count_change(connection)
+            if before is not None:
+                stored = (await connection.execute(select(table.document).where(_is(one.kind, one.name)))).scalar()
+                if stored is None or self._opened(one.kind, one.name, stored) != before:
+                    return False
+            return (await connection.execute(statement.returning(table.name))).first() is not None
 
     async def remove(self, kind: ObjectKind, name: str) -> bool:
         """Remove an object. Whether it was there."""
-        table = schema.object.c
-        statement = delete(schema.object).where(table.kind == kind.value, table.name == name).returning(table.name)
+        statement = delete(schema.object).where(_is(kind, name)).returning(schema.object.c.name)
         async with self._database.writing() as connection:
+            await _count_change(connection)
             return (await connection.execute(statement)).first() is not None
+
+    def _values(self, one: StoredObject, now: float) -> dict[str, Any]:
+        sealed = _mapped(_document(one.document), lambda value: self._sealed(_purpose(one.kind, one.name), value))
+        return {"document": _encode(sealed), "updated_at": now}
 
     def _opened(self, kind: ObjectKind, name: str, document: str) -> StoredObject:
         opened = _mapped(_document(document), lambda value: self._unsealed(_purpose(kind, name), value))
-        return StoredObject(kind, name, msgspec.json.encode(opened).decode())
+        return StoredObject(kind, name, _encode(opened))
 
     def _sealed(self, purpose: str, value: Any) -> Any:
         if value is None:
@@ -101,7 +151,19 @@ class Objects:
             return None
         if not isinstance(value, dict) or not isinstance(value.get(_SEALED), str):
             raise ValueError("a secret stands open in it; put it again")
-        return msgspec.json.decode(self._unseal(purpose, base64.b64decode(value[_SEALED], validate=True)))
+        return _any(self._unseal(purpose, base64.b64decode(value[_SEALED], validate=True)))
+
+
+async def _count_change(connection: AsyncConnection) -> None:
+    """First in a transaction that changes objects, so that such transactions come one after the other. Where it then
+    changes nothing, somebody reads them once more."""
+    table = schema.object_change
+    await connection.execute(update(table).values(number=table.c.number + 1))
+
+
+def _is(kind: ObjectKind, name: str) -> ColumnElement[bool]:
+    table = schema.object.c
+    return and_(table.kind == kind.value, table.name == name)
 
 
 def _purpose(kind: ObjectKind, name: str) -> str:
@@ -110,7 +172,7 @@ def _purpose(kind: ObjectKind, name: str) -> str:
 
 def _document(text: str) -> dict[str, Any]:
     try:
-        return msgspec.json.decode(text, type=dict[str, Any])
+        return _object(text)
     except msgspec.MsgspecError:
         raise ValueError("its document is no JSON object") from None
 
