@@ -1,12 +1,22 @@
 import pytest
 
-from headrace.model.usage import Usage
+from headrace.model.usage import Calls, Usage
 from headrace.protocols.gemini_usage import Counts, ModalityCount, usage_from
 
 
 def test_totals_include_their_parts() -> None:
     counts = Counts(10, 3, 30, 4, 5, 48, [ModalityCount("AUDIO", 6), ModalityCount("TEXT", 4)])
-    assert usage_from(counts) == Usage(input_total=15, cached_input=4, audio_input=6, output_total=33, reasoning=30)
+    counts.traffic_type = "PROVISIONED_THROUGHPUT"
+    assert usage_from(counts, grounded=True) == Usage(
+        input_total=15,
+        cached_input=4,
+        tool_input=5,
+        audio_input=6,
+        output_total=33,
+        reasoning=30,
+        calls=Calls(grounding=1),
+        tier="PROVISIONED_THROUGHPUT",
+    )
 
 
 @pytest.mark.parametrize(
@@ -14,7 +24,7 @@ def test_totals_include_their_parts() -> None:
     [
         (Counts(), Usage()),
         (Counts(prompt_token_count=4, total_token_count=4), Usage(input_total=4)),
-        (Counts(tool_use_prompt_token_count=4), Usage()),
+        (Counts(tool_use_prompt_token_count=4), Usage(tool_input=4)),
         (Counts(thoughts_token_count=4), Usage(output_total=4, reasoning=4)),
         (Counts(candidates_token_count=0), Usage(output_total=0)),
         (
@@ -36,7 +46,7 @@ def test_what_cannot_be_is_flagged() -> None:
     usage = usage_from(Counts(-1, 3, cached_content_token_count=4, total_token_count=99))
     assert (usage.input_total, usage.output_total) == (0, 3)
     assert usage.inconsistent == (
-        "input_total is negative", "total is not input and output", "cached_input exceeds input_total"
+        "total is not input and output", "input_total is negative", "cached_input exceeds input_total"
     )  # fmt: skip
 
 

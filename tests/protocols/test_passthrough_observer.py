@@ -26,8 +26,8 @@ def event(value: object) -> bytes:
 @pytest.mark.parametrize(
     ("family", "usage", "expected"),
     [
-        (EMBEDDINGS, {"prompt_tokens": 8, "total_tokens": 8}, Usage(input_total=8)),
-        (WireProtocol.RERANK, {"total_tokens": 8}, Usage(input_total=8)),
+        (EMBEDDINGS, {"prompt_tokens": 8, "total_tokens": 8}, Usage(input_total=8, output_total=0)),
+        (WireProtocol.RERANK, {"total_tokens": 8}, Usage(input_total=8, output_total=0)),
         (WireProtocol.IMAGES, {"total_tokens": 8}, Usage()),
         (WireProtocol.IMAGES, {"total_tokens": 8, "output_tokens": 5}, Usage(input_total=3, output_total=5)),
         (
@@ -48,11 +48,15 @@ def event(value: object) -> bytes:
         (
             WireProtocol.IMAGES,
             {"input_tokens": 9, "output_tokens": 2, "input_tokens_details": {"image_tokens": 7, "text_tokens": 2}},
-            Usage(input_total=9, output_total=2),
+            Usage(input_total=9, image_input=7, output_total=2),
         ),
         (WireProtocol.AUDIO, {"type": "duration", "seconds": 3}, Usage()),
-        (EMBEDDINGS, {"prompt_tokens": -1}, Usage(input_total=0, inconsistent=("negative",))),
-        (EMBEDDINGS, {"prompt_tokens": 1e2, "total_tokens": "x"}, Usage(input_total=100)),
+        (
+            EMBEDDINGS,
+            {"prompt_tokens": -1},
+            Usage(input_total=0, output_total=0, inconsistent=("input_total is negative",)),
+        ),
+        (EMBEDDINGS, {"prompt_tokens": 1e2, "total_tokens": "x"}, Usage(input_total=100, output_total=0)),
         (EMBEDDINGS, None, Usage()),
         (EMBEDDINGS, [], Usage()),
     ],

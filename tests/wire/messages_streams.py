@@ -103,7 +103,7 @@ STREAMS = (
     Recorded("two_deltas"),
     Recorded("vertex"),
     Recorded("unknown"),
-    Recorded("compaction", tokens=(109, 0, 0, 23)),
+    Recorded("compaction"),
     Recorded("odd", tokens=(9, None, None, 3)),
     Recorded("utf8"),
     Recorded("max_tokens", End.INCOMPLETE, "max_tokens"),

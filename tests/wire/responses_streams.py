@@ -5,10 +5,12 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 
+import msgspec
+
 from headrace.metering.meter import Meter
 from headrace.model.outcome import End
 from headrace.model.request import RequestHead
-from headrace.model.usage import Usage
+from headrace.model.usage import Calls, Usage
 from headrace.protocols.responses import Responses
 from headrace.protocols.responses_observer import ResponsesObserver
 from headrace.protocols.voice import Voice
@@ -20,7 +22,9 @@ FOLDER = Path(__file__).parent / "responses"
 ID = "resp_68f1c0ffee"
 CREATED_AT = 1790000000
 MODEL = "gpt-5.6-sol-2026-08-01"
-USAGE = Usage(input_total=9, cached_input=4, cache_write=1, output_total=3, reasoning=1)
+USAGE = Usage(input_total=9, cached_input=4, cache_write=1, output_total=3, reasoning=1, tier="default")
+NO_TIER = msgspec.structs.replace(USAGE, tier="")
+SEARCHED = msgspec.structs.replace(USAGE, calls=Calls(web_search=1))
 TERMINALS = ("response.completed", "response.incomplete", "response.failed", "error")
 
 
@@ -69,17 +73,17 @@ STREAMS = (
     Recorded("no_last_blank_crlf", lacks=b"\r\n"),
     Recorded("tools", bytes_said=(22, 6)),
     Recorded("reasoning", bytes_said=(9, 0)),
-    Recorded("search", bytes_said=(1, 0)),
+    Recorded("search", usage=SEARCHED, bytes_said=(1, 0)),
     Recorded("unknown", bytes_said=(1, 0)),
     Recorded("refused", End.INCOMPLETE, "refusal", bytes_said=(9, 0)),
-    Recorded("length", End.INCOMPLETE, "max_output_tokens", bytes_said=(1, 3)),
-    Recorded("filtered", End.INCOMPLETE, "content_filter", bytes_said=(0, 0)),
-    Recorded("failed", End.FAILED, "server_error", bytes_said=(1, 0)),
+    Recorded("length", End.INCOMPLETE, "max_output_tokens", NO_TIER, bytes_said=(1, 3)),
+    Recorded("filtered", End.INCOMPLETE, "content_filter", NO_TIER, bytes_said=(0, 0)),
+    Recorded("failed", End.FAILED, "server_error", NO_TIER, bytes_said=(1, 0)),
     Recorded("failed_first", End.FAILED, "rate_limit_exceeded", Usage(), (0, 0)),
     Recorded("error_flat", End.FAILED, "server_error", Usage(), (1, 0)),
     Recorded("error_nested", End.FAILED, "rate_limit_exceeded", Usage(), (1, 0)),
     Recorded("error_unnamed", End.FAILED, "server_is_overloaded", Usage(), (1, 0)),
-    Recorded("error_and_failed", End.FAILED, "server_error", bytes_said=(0, 0)),
+    Recorded("error_and_failed", End.FAILED, "server_error", NO_TIER, bytes_said=(0, 0)),
 )
 
 

@@ -7,7 +7,7 @@ either). The stream's own end is `data: [DONE]`; it is good when every choice th
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -15,6 +15,7 @@ from headrace.model.outcome import End, Outcome
 from headrace.model.problem import Kind, Problem
 from headrace.model.usage import NOTHING, Usage
 from headrace.model.wire import BodyEnd, Plain, Sight
+from headrace.protocols.chat_usage import Counts, InputDetails, OutputDetails, usage_from
 from headrace.protocols.interface import Features
 from headrace.protocols.lenient import as_kind, whole, word
 from headrace.protocols.openai_fault import problem_from_error
@@ -24,31 +25,10 @@ from headrace.sse.event import parse
 MOST_WORD = 200
 """Characters that are kept of the upstream's own words: they go into the entry, which is small."""
 _PLAIN = Plain(b"data: {", b'"finish_reason":null', b'"error"')
-_COUNTS = (
-    "input_total", "cached_input", "cache_write", "audio_input", "output_total", "reasoning", "audio_output",
-)  # fmt: skip
 _INCOMPLETE = frozenset(("length", "content_filter"))
 _INTERRUPTED = Problem(
     Kind.UPSTREAM_INTERRUPTED, "The upstream's stream broke off before its end. Send the whole request again."
 )
-
-
-class _InputDetails(msgspec.Struct, gc=False):
-    cached_tokens: int | None = None
-    cache_write_tokens: int | None = None
-    audio_tokens: int | None = None
-
-
-class _OutputDetails(msgspec.Struct, gc=False):
-    reasoning_tokens: int | None = None
-    audio_tokens: int | None = None
-
-
-class _Usage(msgspec.Struct, gc=False):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    prompt_tokens_details: _InputDetails | None = None
-    completion_tokens_details: _OutputDetails | None = None
 
 
 class _Function(msgspec.Struct, gc=False):
@@ -80,11 +60,13 @@ class _Choice(msgspec.Struct, gc=False):
 
 class _Chunk(msgspec.Struct, gc=False):
     choices: list[_Choice] | None = None
-    usage: _Usage | None = None
+    usage: Counts | None = None
     error: Any = None
     model: str | None = None
+    service_tier: str | None = None
 
 
+D = TypeVar("D", InputDetails, OutputDetails)
 _decode = msgspec.json.Decoder(_Chunk).decode
 
 
@@ -92,12 +74,13 @@ class ChatObserver:
     """One attempt's response. Attributes are those of `protocols.interface.Observer`."""
 
     __slots__ = (
-        "_added_usage", "_done", "_finishes", "_problem", "_refused", "features", "saw_id", "served_model", "usage",
-        "usage_is_final",
+        "_added_usage", "_counts", "_done", "_finishes", "_problem", "_refused", "_tier", "features", "saw_id",
+        "served_model", "usage_is_final",
     )  # fmt: skip
 
     def __init__(self, added_usage: bool) -> None:
-        self.usage: Usage = NOTHING
+        self._counts: Counts | None = None
+        self._tier = ""
         self.features = Features()
         self.served_model = ""
         self.usage_is_final = False
@@ -107,6 +90,12 @@ class ChatObserver:
         self._refused = False
         self._finishes: dict[int, str | None] = {}
         self._problem: Problem | None = None
+
+    @property
+    def usage(self) -> Usage:
+        """Per field the last count that was no null; made when it is asked for, since some upstreams report with every
+        chunk."""
+        return NOTHING if self._counts is None else usage_from(self._counts, self._tier)
 
     @property
     def finish_reasons(self) -> tuple[str, ...]:
@@ -261,8 +250,12 @@ class ChatObserver:
     def _note(self, chunk: _Chunk) -> None:
         if chunk.model:
             self.served_model = chunk.model[:MOST_WORD]
+        if chunk.service_tier:
+            self._tier = chunk.service_tier[:MOST_WORD]
         if chunk.usage is not None:
-            self.usage = _merge(self.usage, chunk.usage)
+            if self._counts is not None:
+                chunk.usage.underlay(self._counts)
+            self._counts = chunk.usage
             self.usage_is_final = True
 
     def _count(self, delta: _Delta) -> bool:
@@ -303,25 +296,6 @@ def error_of(body: bytes, status: int = 200) -> Problem | None:
     return problem_from_error(chunk.error, status)
 
 
-def _merge(known: Usage, new: _Usage) -> Usage:
-    """Per field the last non-null value."""
-    into = new.prompt_tokens_details or _InputDetails()
-    out = new.completion_tokens_details or _OutputDetails()
-    told = Usage(
-        input_total=new.prompt_tokens,
-        cached_input=into.cached_tokens,
-        cache_write=into.cache_write_tokens,
-        audio_input=into.audio_tokens,
-        output_total=new.completion_tokens,
-        reasoning=out.reasoning_tokens,
-        audio_output=out.audio_tokens,
-    )
-    if known is NOTHING:
-        return told
-    fields = {name: value for name in _COUNTS if (value := getattr(told, name)) is not None}
-    return msgspec.structs.replace(known, **fields)
-
-
 def _read(body: bytes) -> _Chunk | None:
     try:
         return _decode(body)
@@ -343,6 +317,7 @@ def _read_leniently(payload: bytes) -> _Chunk | None:
         return chunk
     chunk.error = value.get("error")
     chunk.model = word(value.get("model"))
+    chunk.service_tier = word(value.get("service_tier"))
     chunk.usage = _lenient_usage(value.get("usage"))
     choices = value.get("choices")
     if isinstance(choices, list):
@@ -373,22 +348,21 @@ def _lenient_delta(value: object) -> _Delta | None:
     return delta
 
 
-def _lenient_usage(value: object) -> _Usage | None:
+def _lenient_usage(value: object) -> Counts | None:
     if not isinstance(value, dict):
         return None
-    usage = _Usage(whole(value.get("prompt_tokens")), whole(value.get("completion_tokens")))
     into, out = value.get("prompt_tokens_details"), value.get("completion_tokens_details")
-    if isinstance(into, dict):
-        usage.prompt_tokens_details = _InputDetails(
-            whole(into.get("cached_tokens")),
-            whole(into.get("cache_write_tokens")),
-            whole(into.get("audio_tokens")),
-        )
-    if isinstance(out, dict):
-        usage.completion_tokens_details = _OutputDetails(
-            whole(out.get("reasoning_tokens")), whole(out.get("audio_tokens"))
-        )
-    return usage
+    return Counts(
+        whole(value.get("prompt_tokens")),
+        whole(value.get("completion_tokens")),
+        whole(value.get("total_tokens")),
+        _lenient_details(into, InputDetails) if isinstance(into, dict) else None,
+        _lenient_details(out, OutputDetails) if isinstance(out, dict) else None,
+    )
+
+
+def _lenient_details(value: dict[str, Any], kind: type[D]) -> D:
+    return kind(**{name: whole(value.get(name)) for name in kind.__struct_fields__})
 
 
 def _refuse_constant(name: str) -> object:

@@ -64,6 +64,7 @@ class _Candidate(msgspec.Struct, rename="camel", gc=False):
     index: int | None = None
     content: _Content | None = None
     finish_reason: str | None = None
+    grounding_metadata: msgspec.Raw | None = None
 
 
 class _Feedback(msgspec.Struct, rename="camel", gc=False):
@@ -92,8 +93,8 @@ class GeminiObserver:
     """
 
     __slots__ = (
-        "_blocked", "_closed", "_counts", "_finishes", "_generates", "_problem", "_torn", "array", "features", "saw_id",
-        "served_model", "usage_is_final",
+        "_blocked", "_closed", "_counts", "_finishes", "_generates", "_is_grounded", "_problem", "_torn", "array",
+        "features", "saw_id", "served_model", "usage_is_final",
     )  # fmt: skip
 
     def __init__(self, array: bool = False, generates: bool = True) -> None:
@@ -109,11 +110,14 @@ class GeminiObserver:
         self._problem: Problem | None = None
         self._torn = False
         self._closed = False
+        self._is_grounded = False
 
     @property
     def usage(self) -> Usage:
         """The last running total, field by field; made when it is asked for, since every chunk brings one."""
-        return NOTHING if self._counts is None else usage_from(self._counts, self._is_blocked)
+        if self._counts is None:
+            return NOTHING
+        return usage_from(self._counts, blocked=self._is_blocked, grounded=self._is_grounded)
 
     @property
     def finish_reasons(self) -> tuple[str, ...]:
@@ -274,6 +278,8 @@ class GeminiObserver:
                 finish = True
             elif index not in self._finishes and len(self._finishes) < _MOST_CANDIDATES:
                 self._finishes[index] = ""
+            if candidate.grounding_metadata:
+                self._is_grounded = True
             content = candidate.content
             if content is not None and content.parts:
                 output = True

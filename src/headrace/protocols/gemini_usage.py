@@ -7,7 +7,8 @@ thoughts; tokens of tool results come on top of the prompt. A count of zero is l
 
 import msgspec
 
-from headrace.model.usage import Usage
+from headrace.model.usage import NO_CALLS, Calls, Usage
+from headrace.protocols.usage_form import MOST_WORD, added, usage_of
 
 
 class ModalityCount(msgspec.Struct, rename="camel", gc=False):
@@ -28,13 +29,15 @@ class Counts(msgspec.Struct, rename="camel", gc=False):
     total_token_count: int | None = None
     prompt_tokens_details: list[ModalityCount] | None = None
     candidates_tokens_details: list[ModalityCount] | None = None
+    traffic_type: str | None = None
+    service_tier: str | None = None
 
     @property
     def has_output(self) -> bool:
         """Whether anything is said of the output."""
         return self.candidates_token_count is not None or self.thoughts_token_count is not None
 
-    def underlay(self, older: "Counts") -> None:
+    def underlay(self, older: "Counts") -> None:  # noqa: C901  one rule, written out for each member
         """Take from `older` what is not said here. Once per chunk: written out, it is three times as fast as a loop."""
         if self.prompt_token_count is None:
             self.prompt_token_count = older.prompt_token_count
@@ -52,45 +55,50 @@ class Counts(msgspec.Struct, rename="camel", gc=False):
             self.prompt_tokens_details = older.prompt_tokens_details
         if self.candidates_tokens_details is None:
             self.candidates_tokens_details = older.candidates_tokens_details
+        if self.traffic_type is None:
+            self.traffic_type = older.traffic_type
+        if self.service_tier is None:
+            self.service_tier = older.service_tier
 
 
-def usage_from(counts: Counts, blocked: bool = False) -> Usage:
-    """The gateway's form; None where nothing was said; negative counts are 0, flagged.
+def usage_from(counts: Counts, *, blocked: bool = False, grounded: bool = False) -> Usage:
+    """The gateway's form; None where nothing was said.
 
     `input_total` = prompt + toolUsePrompt; `output_total` = candidates + thoughts. `blocked`: the prompt was
-    refused, so a missing count of output is 0.
+    refused, so a missing count of output is 0. `grounded`: the answer rests on a search, which is charged by the call.
     """
-    flags: list[str] = []
-    output = _sum(counts.candidates_token_count, counts.thoughts_token_count)
-    leaves = {
+    into, out = _by_modality(counts.prompt_tokens_details), _by_modality(counts.candidates_tokens_details)
+    output = added(counts.candidates_token_count, counts.thoughts_token_count)
+    fields = {
         "input_total": _plus(counts.prompt_token_count, counts.tool_use_prompt_token_count),
         "cached_input": counts.cached_content_token_count,
-        "audio_input": _audio(counts.prompt_tokens_details),
+        "tool_input": counts.tool_use_prompt_token_count,
+        "audio_input": into.get("AUDIO"),
+        "image_input": into.get("IMAGE"),
+        "video_input": into.get("VIDEO"),
+        "document_input": into.get("DOCUMENT"),
         "output_total": 0 if output is None and blocked else output,
         "reasoning": counts.thoughts_token_count,
-        "audio_output": _audio(counts.candidates_tokens_details),
+        "audio_output": out.get("AUDIO"),
+        "image_output": out.get("IMAGE"),
     }
-    for name, value in leaves.items():
-        if value is not None and value < 0:
-            leaves[name] = 0
-            flags.append(f"{name} is negative")
-    total, known = counts.total_token_count, (leaves["input_total"], leaves["output_total"])
-    if total is not None and None not in known and total != sum(filter(None, known)):
+    flags: list[str] = []
+    total, known = counts.total_token_count, (fields["input_total"], fields["output_total"])
+    if total is not None and None not in known and total != sum(max(one or 0, 0) for one in known):
         flags.append("total is not input and output")
-    if (leaves["cached_input"] or 0) > (leaves["input_total"] or 0):
-        flags.append("cached_input exceeds input_total")
-    return Usage(**leaves, inconsistent=tuple(flags))
+    tier = (counts.service_tier or counts.traffic_type or "")[:MOST_WORD]
+    return usage_of(fields, flags, tier=tier, calls=Calls(grounding=1) if grounded else NO_CALLS)
 
 
-def _audio(details: list[ModalityCount] | None) -> int | None:
-    counts = [one.token_count for one in details or () if one.modality == "AUDIO" and one.token_count is not None]
-    return sum(counts) if counts else None
+def _by_modality(details: list[ModalityCount] | None) -> dict[str, int]:
+    """The counts by modality; one that is told twice counts twice."""
+    found: dict[str, int] = {}
+    for one in details or ():
+        if one.modality is not None and one.token_count is not None:
+            found[one.modality] = found.get(one.modality, 0) + one.token_count
+    return found
 
 
 def _plus(total: int | None, more: int | None) -> int | None:
     """`total` with what comes on top; unknown stays unknown."""
     return None if total is None else total + max(more or 0, 0)
-
-
-def _sum(one: int | None, other: int | None) -> int | None:
-    return other if one is None else one + (other or 0)

@@ -302,7 +302,7 @@ class MessagesObserver:
 
     def _overlay(self, usage: Counts) -> None:
         self._counts.overlay(usage)
-        self.usage = usage_from(self._counts)
+        self.usage = usage_from(self._counts, self.served_model)
         for iteration in usage.iterations or ():
             if iteration.type == "fallback_message" and iteration.model:
                 self.served_model = iteration.model[:MOST_WORD]

@@ -2,12 +2,21 @@
 
 Wire facts (anthropic-python 2.14.0, types/usage.py, message_delta_usage.py, beta/beta_usage.py): counts are running
 totals, so a later one replaces an earlier one; `input_tokens` holds neither of the two cache counts; `output_tokens`
-holds thinking; the beta's `iterations` of type `compaction` are in none of the top-level counts.
+holds thinking; what was written to the cache lives for five minutes where `cache_creation` does not say otherwise; the
+beta's `iterations` of the types `compaction` and `advisor_message` are in none of the top-level counts; those of
+`fallback_message` are in them, and are another model's.
 """
 
 import msgspec
 
-from headrace.model.usage import Usage
+from headrace.model.usage import NO_CALLS, Calls, ExtraUsage, Usage
+from headrace.protocols.usage_form import MOST_WORD, added, usage_of
+
+_EXTRA = {"compaction": "compaction", "advisor_message": "advisor", "fallback_message": "fallback"}
+"""What an iteration of a type is that has a row of its own."""
+MOST_EXTRA = 8
+"""Rows that an entry has room for."""
+_MOST_MODEL = 200
 
 
 class CacheCreation(msgspec.Struct, gc=False):
@@ -21,6 +30,13 @@ class OutputDetails(msgspec.Struct, gc=False):
     """A part of the output tokens."""
 
     thinking_tokens: int | None = None
+
+
+class ServerTools(msgspec.Struct, gc=False):
+    """What the provider's own tools did: charged by the call."""
+
+    web_search_requests: int | None = None
+    web_fetch_requests: int | None = None
 
 
 class Iteration(msgspec.Struct, gc=False):
@@ -45,6 +61,10 @@ class Counts(msgspec.Struct, gc=False):
     cache_creation: CacheCreation | None = None
     output_tokens_details: OutputDetails | None = None
     iterations: list[Iteration] | None = None
+    server_tool_use: ServerTools | None = None
+    service_tier: str | None = None
+    speed: str | None = None
+    inference_geo: str | None = None
 
     def overlay(self, newer: "Counts") -> None:
         """Take every member that `newer` says. What it leaves out or says as null stays."""
@@ -54,53 +74,68 @@ class Counts(msgspec.Struct, gc=False):
                 setattr(self, name, value)
 
 
-def usage_from(counts: Counts) -> Usage:
-    """The gateway's form: totals that include their parts; None where nothing was said; negative counts are 0, flagged.
+def usage_from(counts: Counts, model: str) -> Usage:
+    """The gateway's form: totals that include their parts; None where nothing was said. `model` is the one that served
+    it: a compaction is its own.
 
-    `input_total` = input_tokens + cache read + cache creation. Compaction is added, since it is billed at the same
-    model's price and stands in no total. What another model used (advisor, fallback) is flagged, not added.
+    `input_total` = input_tokens + cache read + cache creation. A fallback's tokens are taken out of the totals, since
+    they have a row of their own.
     """
-    flags: list[str] = []
-    total, read, write, write_1h = _input(counts)
-    output = counts.output_tokens
-    for iteration in counts.iterations or ():
-        if iteration.type == "compaction":
-            more = _input(iteration)
-            total, read, write, write_1h = map(_sum, (total, read, write, write_1h), more)
-            output = _sum(output, iteration.output_tokens)
-        elif iteration.type in ("advisor_message", "fallback_message"):
-            flags.append(f"{iteration.type}: another model's tokens")
-    details = counts.output_tokens_details
-    leaves = {
-        "input_total": total,
-        "cached_input": read,
-        "cache_write": write,
-        "cache_write_1h": write_1h,
-        "output_total": output,
-        "reasoning": details.thinking_tokens if details is not None else None,
-    }
-    for name, value in leaves.items():
-        if value is not None and value < 0:
-            leaves[name] = 0
-            flags.append(f"{name} is negative")
-    if write_1h is not None and write is not None and write_1h > write:
-        leaves["cache_write_1h"] = leaves["cache_write"]
-        flags.append("cache_write_1h exceeds cache_write")
-    return Usage(**leaves, inconsistent=tuple(dict.fromkeys(flags)))
+    details, tools = counts.output_tokens_details, counts.server_tool_use
+    fields = _input(counts) | {"output_total": counts.output_tokens}
+    for one in counts.iterations or ():
+        if one.type == "fallback_message":
+            other = _input(one) | {"output_total": one.output_tokens}
+            fields = {name: _less(value, other[name]) for name, value in fields.items()}
+    fields["reasoning"] = details.thinking_tokens if details is not None else None
+    return usage_of(
+        fields,
+        [],
+        calls=_calls(tools) if tools is not None else NO_CALLS,
+        extra=_extra(counts.iterations, model) if counts.iterations else (),
+        tier=(counts.service_tier or "")[:MOST_WORD],
+        speed=(counts.speed or "")[:MOST_WORD],
+        geo=(counts.inference_geo or "")[:MOST_WORD],
+    )
 
 
-def _input(counts: Counts | Iteration) -> tuple[int | None, int | None, int | None, int | None]:
-    """(input total, read from cache, written to cache, of it for an hour)."""
+def _calls(tools: ServerTools) -> Calls:
+    return Calls(web_search=tools.web_search_requests or None, web_fetch=tools.web_fetch_requests or None)
+
+
+def _extra(iterations: list[Iteration], model: str) -> tuple[ExtraUsage, ...]:
+    """What stands in no top-level count, by model."""
+    return tuple(
+        ExtraUsage(
+            kind=_EXTRA[one.type],
+            model=(one.model or model)[:_MOST_MODEL],
+            usage=usage_of(_input(one) | {"output_total": one.output_tokens}, []),
+        )
+        for one in iterations[:MOST_EXTRA]
+        if one.type in _EXTRA
+    )
+
+
+def _less(whole: int | None, part: int | None) -> int | None:
+    return whole if whole is None or part is None else whole - part
+
+
+def _input(counts: Counts | Iteration) -> dict[str, int | None]:
+    """The counts of the input, by the names of a usage's fields."""
     read, write = counts.cache_read_input_tokens, counts.cache_creation_input_tokens
     split = counts.cache_creation or CacheCreation()
-    write_1h = split.ephemeral_1h_input_tokens
+    write_5m, write_1h = split.ephemeral_5m_input_tokens, split.ephemeral_1h_input_tokens
     if write is None:
-        write = _sum(split.ephemeral_5m_input_tokens, write_1h)
+        write = added(write_5m, write_1h)
+    elif write_5m is None:
+        write_5m = max(write - max(write_1h or 0, 0), 0)
     total = counts.input_tokens
     if total is not None:
         total += max(read or 0, 0) + max(write or 0, 0)
-    return total, read, write, write_1h
-
-
-def _sum(one: int | None, other: int | None) -> int | None:
-    return other if one is None else one + (other or 0)
+    return {
+        "input_total": total,
+        "cached_input": read,
+        "cache_write": write,
+        "cache_write_5m": write_5m,
+        "cache_write_1h": write_1h,
+    }

@@ -19,6 +19,7 @@ from headrace.model.wire import BodyEnd, Plain, Sight, WireProtocol
 from headrace.protocols.interface import Features
 from headrace.protocols.lenient import read_leniently
 from headrace.protocols.openai_fault import problem_from_error
+from headrace.protocols.usage_form import usage_of
 from headrace.sse.event import parse
 
 MOST_WORD = 200
@@ -30,6 +31,7 @@ _GENERATES_NOTHING = frozenset((WireProtocol.EMBEDDINGS, WireProtocol.MODERATION
 class _Details(msgspec.Struct, gc=False):
     cached_tokens: int | None = None
     audio_tokens: int | None = None
+    image_tokens: int | None = None
     reasoning_tokens: int | None = None
 
 
@@ -155,30 +157,30 @@ def error_of(body: bytes) -> Problem | None:
 
 
 def _usage_from(counts: _Counts, family: WireProtocol) -> Usage:
-    """The gateway's form. A total alone is the input where the family generates nothing."""
+    """The gateway's form. Where the family generates nothing, a total alone is the input, and the output is 0."""
     into = _known(counts.prompt_tokens, counts.input_tokens)
     out = _known(counts.completion_tokens, counts.output_tokens)
-    if into is None and counts.total_tokens is not None and (out is not None or family in _GENERATES_NOTHING):
-        into = counts.total_tokens - (out or 0)
+    if out is None and family in _GENERATES_NOTHING:
+        out = 0
+    if into is None and counts.total_tokens is not None and out is not None:
+        into = counts.total_tokens - out
     details = counts.prompt_tokens_details or counts.input_tokens_details or counts.input_token_details or _Details()
     outcome = counts.completion_tokens_details or counts.output_tokens_details or _Details()
-    return Usage(
-        input_total=_at_least_0(into),
-        cached_input=_at_least_0(details.cached_tokens),
-        audio_input=_at_least_0(details.audio_tokens),
-        output_total=_at_least_0(out),
-        reasoning=_at_least_0(outcome.reasoning_tokens),
-        audio_output=_at_least_0(outcome.audio_tokens),
-        inconsistent=("negative",) if min(into or 0, out or 0) < 0 else (),
-    )
+    fields = {
+        "input_total": into,
+        "cached_input": details.cached_tokens,
+        "audio_input": details.audio_tokens,
+        "image_input": details.image_tokens,
+        "output_total": out,
+        "reasoning": outcome.reasoning_tokens,
+        "audio_output": outcome.audio_tokens,
+        "image_output": outcome.image_tokens,
+    }
+    return usage_of(fields, [])
 
 
 def _known(*values: int | None) -> int | None:
     return next((value for value in values if value is not None), None)
-
-
-def _at_least_0(count: int | None) -> int | None:
-    return count if count is None else max(count, 0)
 
 
 def _read(payload: bytes) -> _Body | None:

@@ -8,26 +8,8 @@ from typing import Any
 
 import msgspec
 
-from headrace.model.usage import Usage
 from headrace.protocols.lenient import read_leniently
-
-
-class _InputDetails(msgspec.Struct, gc=False):
-    cached_tokens: int | None = None
-    cache_write_tokens: int | None = None
-
-
-class _OutputDetails(msgspec.Struct, gc=False):
-    reasoning_tokens: int | None = None
-
-
-class UsageObject(msgspec.Struct, gc=False):
-    """`response.usage`; the details are parts of the totals."""
-
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    input_tokens_details: _InputDetails | None = None
-    output_tokens_details: _OutputDetails | None = None
+from headrace.protocols.responses_usage import Counts, ToolUsage
 
 
 class Part(msgspec.Struct, gc=False):
@@ -40,6 +22,7 @@ class Part(msgspec.Struct, gc=False):
 class Item(msgspec.Struct, gc=False):
     """An item of `output`."""
 
+    type: str | None = None
     name: str | None = None
     arguments: str | None = None
     input: str | None = None
@@ -55,12 +38,15 @@ class ResponseObject(msgspec.Struct, gc=False):
     created_at: int | float | None = None
     model: str | None = None
     status: str | None = None
-    usage: UsageObject | None = None
+    usage: Counts | None = None
+    tool_usage: ToolUsage | None = None
+    service_tier: str | None = None
     error: Any = None
     incomplete_details: Any = None
 
 
 class _ItemName(msgspec.Struct, gc=False):
+    type: str | None = None
     name: str | None = None
 
 
@@ -124,17 +110,3 @@ def read_object(payload: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def merge(known: Usage, new: UsageObject) -> Usage:
-    """Per field the last non-null value."""
-    into = new.input_tokens_details or _InputDetails()
-    out = new.output_tokens_details or _OutputDetails()
-    fields = {
-        "input_total": new.input_tokens,
-        "cached_input": into.cached_tokens,
-        "cache_write": into.cache_write_tokens,
-        "output_total": new.output_tokens,
-        "reasoning": out.reasoning_tokens,
-    }
-    return msgspec.structs.replace(known, **{name: value for name, value in fields.items() if value is not None})

@@ -25,12 +25,13 @@ from headrace.protocols.responses_objects import (
     Item,
     ResponseObject,
     decode_event,
-    merge,
     read_body,
     read_event,
     read_fault,
     read_object,
 )
+from headrace.protocols.responses_usage import CALLS, Counts, ToolUsage, usage_from
+from headrace.protocols.usage_form import MOST_WORD
 from headrace.sse.event import parse
 
 _INTERRUPTED = Problem(
@@ -91,11 +92,15 @@ class ResponsesObserver:
     """One attempt's response. Attributes are those of `protocols.interface.Observer`, and `identity`."""
 
     __slots__ = (
-        "_outcome", "_problem", "_refused", "features", "identity", "saw_id", "served_model", "usage", "usage_is_final",
+        "_calls", "_counts", "_outcome", "_problem", "_refused", "_tier", "_tools", "features", "identity", "saw_id",
+        "served_model", "usage_is_final",
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.usage: Usage = NOTHING
+        self._counts: Counts | None = None
+        self._tools: ToolUsage | None = None
+        self._calls: dict[str, int] = {}
+        self._tier = ""
         self.features = Features()
         self.served_model = ""
         self.usage_is_final = False
@@ -104,6 +109,11 @@ class ResponsesObserver:
         self._outcome: Outcome | None = None
         self._problem: Problem | None = None
         self._refused = False
+
+    @property
+    def usage(self) -> Usage:
+        """Per field the last count that was no null."""
+        return NOTHING if self._counts is None else usage_from(self._counts, self._tools, self._calls, self._tier)
 
     @property
     def finish_reasons(self) -> tuple[str, ...]:
@@ -210,6 +220,7 @@ class ResponsesObserver:
             self._count(event.delta)
         elif role is _Role.ITEM and event.item is not None:
             self._count(event.item.name)
+            self._count_call(event.item.type)
         elif role is _Role.SOUND:
             self.features.events += 1
             self.usage_is_final = False
@@ -269,9 +280,19 @@ class ResponsesObserver:
             identity.created_at = response.created_at
         if response.model:
             identity.model = self.served_model = response.model
+        if response.service_tier:
+            self._tier = response.service_tier[:MOST_WORD]
+        if response.tool_usage is not None:
+            self._tools = response.tool_usage
         if response.usage is not None:
-            self.usage = merge(self.usage, response.usage)
+            self._counts = self._counts or Counts()
+            self._counts.overlay(response.usage)
             self.usage_is_final = True
+
+    def _count_call(self, kind: str | None) -> None:
+        """Count an item that is a call of one of the provider's own tools."""
+        if kind in CALLS:
+            self._calls[kind] = self._calls.get(kind, 0) + 1
 
     def _meaning(self, status: str, response: ResponseObject) -> Outcome:
         match status:
@@ -291,6 +312,7 @@ class ResponsesObserver:
 
     def _count_item(self, item: Item) -> None:
         """Count what was generated of a whole item."""
+        self._count_call(item.type)
         texts = [item.name, item.arguments, item.input]
         for part in (*(item.content or ()), *(item.summary or ())):
             texts += (part.text, part.refusal)
