@@ -12,6 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from headrace.journal.place import SUFFIX
+from tests.chaos.load import incarnation_from_id
+from tests.stand import procfs
 from tests.stand.stand import until
 
 START_S = 40.0
@@ -90,6 +93,13 @@ class Fleet:
     def control(self) -> list[int]:
         """The pid of the supervisor's control process; none while there is none."""
         return self._children("headrace.control")
+
+    def incarnation(self, pid: int) -> int | None:
+        """The 16 bits that the ids of this worker's exchanges have, by the journal that it holds open; None before it
+        has one."""
+        paths = (Path(path) for path in procfs.descriptors(pid).values())
+        names = [path.parent.name for path in paths if path.suffix == SUFFIX]
+        return incarnation_from_id(names[0]) if names else None
 
     def signal(self, number: int = signal.SIGTERM) -> None:
         """Send the supervisor a signal."""

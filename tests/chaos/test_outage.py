@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from headrace.simulator import SimulatorThread
-from tests.chaos.books import audit
+from tests.chaos.books import Death, audit
 from tests.chaos.fleet import Fleet
 from tests.chaos.gateway_file import write_config
 from tests.chaos.ledger import entries_in, open_in
@@ -28,18 +28,18 @@ def test_the_database_away(tmp_path: Path, upstream: SimulatorThread, postgres: 
     database = postgres.new_database()
     config = write_config(tmp_path / "headrace.yaml", upstream.origin, database=database)
     with Fleet(config) as fleet:
-        asked, killed_at = asyncio.run(_run(fleet, postgres))
+        asked, death = asyncio.run(_run(fleet, postgres))
         fleet.signal()
         assert fleet.exit_code(60) == 0, fleet.words()[-20:]
     entries = entries_in(database, tmp_path / "state")
-    found = audit(asked, upstream.requests, entries)
+    found = audit(asked, upstream.requests, entries, [death])
     assert not found.faults, found.faults[:10]
     assert open_in(database, tmp_path / "state") == ()
     failed = [one for one in asked if one.end is End.UNCONNECTED or one.status >= 500]
     assert not failed
     broken = [one for one in asked if one.end is End.BROKEN]
     assert len({one.incarnation for one in broken if one.id}) <= 1, "only the worker that was killed breaks streams"
-    assert all(killed_at - 0.05 <= one.ended <= killed_at + 2 for one in broken)
+    assert all(death.at - 0.05 <= one.ended <= death.at + 2 for one in broken)
     print(f"{len(asked)} requests while the database was away for {AWAY_S:g} s, {len(broken)} broken by one kill")
 
 
@@ -74,7 +74,7 @@ def _unknown(fleet: Fleet) -> tuple[int, str | None]:
     return reply.status, reply.getheader("retry-after")
 
 
-async def _run(fleet: Fleet, postgres: Postgres) -> tuple[list[Asked], float]:
+async def _run(fleet: Fleet, postgres: Postgres) -> tuple[list[Asked], Death]:
     load = Load(fleet.port, CLIENTS, 1)
     load.start()
     await asyncio.sleep(0.3)
@@ -82,14 +82,16 @@ async def _run(fleet: Fleet, postgres: Postgres) -> tuple[list[Asked], float]:
     away = time.monotonic()
     await asyncio.sleep(AWAY_S / 3)
     victim = fleet.workers()[0]
-    killed_at = time.monotonic()
+    incarnation = fleet.incarnation(victim)
+    assert incarnation is not None
+    death = Death(incarnation, time.monotonic())
     os.kill(victim, signal.SIGKILL)
     await asyncio.sleep(max(0.0, away + AWAY_S - time.monotonic()))
     assert len(fleet.workers()) == 2, "the worker that was killed is back without the database"
     await asyncio.to_thread(postgres.start)
     await asyncio.sleep(0.3)
     await load.stop()
-    return load.asked, killed_at
+    return load.asked, death
 
 
 async def _some(fleet: Fleet) -> list[Asked]:

@@ -51,6 +51,14 @@ def resident_bytes(pid: int) -> int:
     return int((PROC / str(pid) / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+def queued_s(pid: int) -> float:
+    """How long its first thread was ready to run and waited for a core; 0 where it is gone."""
+    try:
+        return int((PROC / str(pid) / "schedstat").read_text().split()[1]) / 1e9
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+
+
 def server_of(client_port: int, port: int, pids: list[int]) -> int:
     """Which of the processes has the other end of the connection between two ports of 127.0.0.1; 0: none yet."""
     wanted = f"0100007F:{port:04X} 0100007F:{client_port:04X} 01"
