@@ -304,7 +304,7 @@ def test_no_request_is_lost_in_a_roll(pair: Stand) -> None:
         if not kept:
             break
     assert not kept
-    assert not set(workers(pair)) & set(before)
+    until(lambda: not set(workers(pair)) & set(before), "the word that both successors serve")
 
 
 def test_a_roll_waits_for_the_control_process(pair: Stand) -> None:
