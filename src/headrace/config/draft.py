@@ -85,7 +85,7 @@ class Draft:
 def load(path: Path, environ: Mapping[str, str] = os.environ) -> Draft:
     """Read and validate the file. Writes nothing. Raises ConfigError with all that is wrong."""
     reading = Reading(path.absolute().parent, environ)
-    root, faults = read(_text(path))
+    root, faults = read(read_text(path))
     sections, inner = read_sections(root, reading)
     if found := (*faults, *inner, *check(sections)):
         raise ConfigError(str(path), found)
@@ -96,7 +96,7 @@ def load_state(path: Path, environ: Mapping[str, str] = os.environ) -> StateSett
     """The section `state` alone: no other section is looked at, and no secret of the file has to be there. The
     gateway's own is empty in the result. Raises ConfigError."""
     reading = Reading(path.absolute().parent, environ, secrets=False)
-    root, faults = read(_text(path))
+    root, faults = read(read_text(path))
     reader = SectionReader(root, reading)
     options = reader.section(StateOptions, ("state",))
     if found := (*faults, *reader.faults):
@@ -113,13 +113,14 @@ def obtain_secret(draft: Draft) -> bytes:
 
 def read_root(path: Path) -> Block:
     """What the file says, as text and without a check of any option. Raises ConfigError where it is no YAML."""
-    root, faults = read(_text(path))
+    root, faults = read(read_text(path))
     if faults:
         raise ConfigError(str(path), faults)
     return root
 
 
-def _text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """A file for people, up to `MAX_BYTES` of UTF-8. Raises ConfigError."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
