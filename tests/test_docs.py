@@ -10,16 +10,25 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import get_args
 
+import msgspec
 import pytest
 
+from headrace.config.draft import load
+from headrace.config.options.spending import RateOptions
+from headrace.config.price_table import read_price_table
 from headrace.journal.record import FORMAT, MARKER, MOST_RECORD_BYTES, head, seed_of
 from headrace.journal.writer import MIB, Sizes
+from headrace.metering.price import cost_of, rounded
 from headrace.model.entry import Record
+from headrace.model.limits import decimal_text
+from headrace.model.price import Call, Lifetime
 from headrace.model.settings import StateSettings, StreamSettings
+from headrace.model.usage import Usage
 from headrace.protocols.reference import page as error_page
 from headrace.state.schema import metadata
 
@@ -194,6 +203,49 @@ def test_the_ledger_page_has_every_column() -> None:
         for name, section in sections.items()
     }
     assert said == {table.name: {column.name for column in table.columns} for table in metadata.sorted_tables}
+
+
+PRICES = (ROOT / "docs/reference/prices.md").read_text(encoding="utf-8")
+
+
+def test_the_prices_page_has_everything_that_is_priced() -> None:
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", PRICES.partition("\n## When")[0], re.M))
+    assert rows.keys() == RateOptions.model_fields.keys()
+    assert all(f"`{call.value}`" in rows["calls"] for call in Call)
+    assert all(f"`{life.value}`" in rows["cache_write"] for life in Lifetime)
+
+
+EXAMPLES = re.findall(r"^\| `([\w.-]+)`(, second route)? \| `(\{.*\})` \| (?:(.*) )?\| (.*) \|$", PRICES, re.M)
+
+
+def test_there_are_examples_of_prices() -> None:
+    assert len(EXAMPLES) == PRICES.count('"input_total"')
+
+
+@pytest.mark.parametrize(("name", "second", "usage", "terms", "cost"), EXAMPLES)
+def test_an_example_costs_what_the_page_says(
+    name: str, second: str, usage: str, terms: str, cost: str, tmp_path: Path
+) -> None:
+    (block,) = [found["body"] for found in FENCE.finditer(PRICES) if found["language"] == "yaml"]
+    (tmp_path / "headrace.yaml").write_text(block, encoding="utf-8")
+    environ = dict.fromkeys(("OPENAI_API_KEY", "OTHER_API_KEY", "ANTHROPIC_API_KEY"), "s" * 20)
+    model = next(one for one in load(tmp_path / "headrace.yaml", environ).models if one.name == name)
+    (price,) = model.routes[1].prices if second else model.prices
+    found = cost_of(msgspec.json.decode(usage, type=Usage), price, lambda other: None)
+    if cost.startswith("unknown: "):
+        assert ", ".join(found.unpriced) == cost.removeprefix("unknown: ")
+        return
+    assert found.known
+    assert decimal_text(rounded(found.millionths)) == cost
+    summed = sum(int(tokens) * Fraction(rate) for tokens, rate in (one.split(" × ") for one in terms.split(" + ")))
+    assert summed == Fraction(cost) * 1_000_000
+
+
+def test_the_table_on_the_prices_page_is_one(tmp_path: Path) -> None:
+    (block,) = re.findall(r"^  ```csv\n(.*?)^  ```$", PRICES, re.M | re.S)
+    (tmp_path / "prices.csv").write_text(block.replace("\n  ", "\n").strip(), encoding="utf-8")
+    (one,) = read_price_table(tmp_path / "prices.csv").objects
+    assert one.name == "gpt-5.6-sol"
 
 
 @pytest.mark.parametrize("name", ["chat", "responses", "messages", "gemini"])

@@ -20,6 +20,7 @@ EXAMPLES = [
         ROOT / "README.md",
         *sorted((ROOT / "docs/how-to").glob("*.md")),
         ROOT / "docs/reference/passthrough.md",
+        ROOT / "docs/reference/prices.md",
     )
     for number, block in enumerate(re.findall(r"^```yaml\n(.*?)^```$", path.read_text("utf-8"), re.M | re.S))
 ]
