@@ -73,7 +73,7 @@ def test_what_is_kept() -> None:
     observer = see(chunk("A", tokens=1), chunk("C", "STOP", 3))
     assert (observer.served_model, observer.finish_reasons) == ("up", ("STOP",))
     assert observer.usage.output_total == 3
-    assert (observer.features.events, observer.features.ascii_bytes) == (2, 2)
+    assert (observer.features.events, observer.features.counted().ascii_bytes) == (2, 2)
     assert observer.usage is not observer.usage, "made when it is asked for"
     assert GeminiObserver().usage is NOTHING
 
@@ -97,7 +97,7 @@ def test_ids_are_noticed() -> None:
     ],
 )
 def test_what_counts_as_generated(member: dict[str, object], counted: int) -> None:
-    features = see(part(**member)).features
+    features = see(part(**member)).features.counted()
     assert (features.events, features.ascii_bytes) == (1, counted)
 
 

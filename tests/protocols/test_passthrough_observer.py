@@ -75,7 +75,8 @@ def test_the_words_of_completions() -> None:
     ]
     observer = whole({"choices": choices}, COMPLETIONS)
     assert observer.finish_reasons == ("length", "stop")
-    assert (observer.features.ascii_bytes, observer.features.other_bytes) == (1, 3)
+    said = observer.features.counted()
+    assert (said.ascii_bytes, said.other_bytes) == (1, 3)
 
 
 @pytest.mark.parametrize("body", [b"", b"text", b"[1]", b"\xff", b'{"usage":'])

@@ -80,7 +80,7 @@ def test_text_is_progress_and_counted(name: str) -> None:
     observer = ResponsesObserver()
     assert observer.observe(event(f"response.{name}.delta", sequence_number=1, delta="a北")) is Sight.PROGRESS
     assert observer.observe(event(f"response.{name}.delta", delta="b")) is Sight.PROGRESS
-    features = observer.features
+    features = observer.features.counted()
     assert (features.events, features.ascii_bytes, features.other_bytes) == (2, 2, 3)
     assert observer.identity.last_number == 1
 
@@ -90,13 +90,13 @@ def test_other_events_are_progress_and_not_counted(name: str) -> None:
     observer = ResponsesObserver()
     fields = {"delta": {"stdout": "x"}, "usage": USAGE, "response": {"usage": USAGE}, "text": "x"}
     assert observer.observe(event(f"response.{name}", **fields)) is Sight.PROGRESS
-    assert (observer.features.events, observer.features.ascii_bytes) == (0, 0)
+    assert (observer.features.events, observer.features.counted().ascii_bytes) == (0, 0)
     assert observer.usage is NOTHING
 
 
 def test_sound_counts_as_an_event_without_text() -> None:
     observer = seen(event("response.audio.delta", delta="QUJD"))
-    assert (observer.features.events, observer.features.ascii_bytes) == (1, 0)
+    assert (observer.features.events, observer.features.counted().ascii_bytes) == (1, 0)
 
 
 def test_the_name_of_a_called_function_counts() -> None:
@@ -105,7 +105,7 @@ def test_the_name_of_a_called_function_counts() -> None:
         event("response.output_item.added", item={"type": "message", "content": []}),
         event("response.output_item.added", item="odd"),
     )
-    assert (observer.features.events, observer.features.ascii_bytes) == (1, 3)
+    assert (observer.features.events, observer.features.counted().ascii_bytes) == (1, 3)
 
 
 @pytest.mark.parametrize(
@@ -355,7 +355,7 @@ def test_whole_replies(members: dict[str, object], end: End, reason: str) -> Non
     outcome = observer.observe_body(body(usage=USAGE, output=ITEMS, **members))
     assert (outcome.end, outcome.reason) == (end, reason)
     assert (observer.usage, observer.usage_is_final, observer.served_model) == (READ, True, "up")
-    features = observer.features
+    features = observer.features.counted()
     assert (features.events, features.ascii_bytes, features.other_bytes) == (4, 8, 3)
 
 

@@ -157,7 +157,8 @@ class Run:
         """All that an entry is made of."""
         observer = self.observer
         wire = self.trace.wire(1000.0, "", self.meter.unreadable)
-        seen = (observer.usage, observer.features, observer.served_model, observer.saw_id, observer.usage_is_final)
+        said = observer.features.counted()
+        seen = (observer.usage, said, observer.served_model, observer.saw_id, observer.usage_is_final)
         return self.sink.body, wire, seen, observer.finish_reasons, self.machine.state, self.machine.outcome
 
 

@@ -16,7 +16,7 @@ from headrace.model.problem import Kind, Problem
 from headrace.model.usage import NOTHING, Usage
 from headrace.model.wire import BodyEnd, Plain, Sight
 from headrace.protocols.chat_usage import Counts, InputDetails, OutputDetails, usage_from
-from headrace.protocols.interface import Features
+from headrace.protocols.features import Features
 from headrace.protocols.lenient import as_kind, whole, word
 from headrace.protocols.openai_fault import problem_from_error
 from headrace.protocols.plain import chat_texts
@@ -219,10 +219,7 @@ class ChatObserver:
         self.usage_is_final = False
         features = self.features
         features.events += 1
-        if text.isascii():
-            features.ascii_bytes += len(text)
-        else:
-            features.text(text)
+        features.text(text)
         return True
 
     def _choices(self, choices: list[_Choice]) -> tuple[bool, bool]:

@@ -16,9 +16,9 @@ from headrace.model.outcome import End, Outcome
 from headrace.model.problem import Kind, Problem
 from headrace.model.usage import NOTHING, Usage
 from headrace.model.wire import BodyEnd, Plain, Sight
+from headrace.protocols.features import Features
 from headrace.protocols.gemini_fault import problem_from_error
 from headrace.protocols.gemini_usage import Counts, usage_from
-from headrace.protocols.interface import Features
 from headrace.protocols.lenient import read_leniently
 from headrace.sse.event import Event, parse
 

@@ -1,7 +1,6 @@
 """What the line asks of a protocol. A protocol knows its own API and nothing of the others, of sockets or of time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from headrace.model.channel import Channel
@@ -10,30 +9,7 @@ from headrace.model.problem import Problem
 from headrace.model.request import Call, Reply, ReplyHead, RequestHead, UpstreamRequest
 from headrace.model.usage import Usage
 from headrace.model.wire import BodyEnd, Dialect, Plain, Sight, WireProtocol
-
-
-@dataclass(slots=True)
-class Features:
-    """What an estimate of output tokens needs, counted over the events received: O(1) per event, nothing kept."""
-
-    events: int = 0
-    ascii_bytes: int = 0
-    other_bytes: int = 0
-
-    def run(self, texts: list[str]) -> None:
-        """Count a run of events with one piece of text in each."""
-        self.events += len(texts)
-        self.text("".join(texts))
-
-    def text(self, text: str) -> None:
-        """Count one piece of generated text."""
-        if text.isascii():
-            self.ascii_bytes += len(text)
-            return
-        size = len(text.encode("utf-8", "surrogatepass"))
-        narrow = len(text.encode("ascii", "ignore"))
-        self.ascii_bytes += narrow
-        self.other_bytes += size - narrow
+from headrace.protocols.features import Features
 
 
 class Observer(Protocol):

@@ -19,7 +19,7 @@ from headrace.model.outcome import End, Outcome
 from headrace.model.problem import Kind, Problem
 from headrace.model.usage import NOTHING, Usage
 from headrace.model.wire import BodyEnd, Plain, Sight
-from headrace.protocols.interface import Features
+from headrace.protocols.features import Features
 from headrace.protocols.lenient import read_leniently
 from headrace.protocols.messages_fault import problem_from_error
 from headrace.protocols.messages_usage import Counts, usage_from
@@ -151,10 +151,7 @@ class MessagesObserver:
                 if text:
                     features = self.features
                     features.events += 1
-                    if text.isascii():
-                        features.ascii_bytes += len(text)
-                    else:
-                        features.text(text)
+                    features.text(text)
                     self.usage_is_final = False
                 else:
                     self._count(piece)

@@ -16,7 +16,7 @@ from headrace.model.outcome import End, Outcome
 from headrace.model.problem import Problem
 from headrace.model.usage import NOTHING, Usage
 from headrace.model.wire import BodyEnd, Plain, Sight, WireProtocol
-from headrace.protocols.interface import Features
+from headrace.protocols.features import Features
 from headrace.protocols.lenient import read_leniently
 from headrace.protocols.openai_fault import problem_from_error
 from headrace.protocols.usage_form import usage_of

@@ -16,7 +16,7 @@ from headrace.model.problem import Kind, Problem
 from headrace.model.usage import NOTHING, Usage
 from headrace.model.wire import BodyEnd, Plain, Sight
 from headrace.protocols.fault import clean_text
-from headrace.protocols.interface import Features
+from headrace.protocols.features import Features
 from headrace.protocols.openai_fault import problem_from_error
 from headrace.protocols.plain import responses_texts
 from headrace.protocols.responses_failure import Identity
@@ -233,10 +233,7 @@ class ResponsesObserver:
             return False
         features = self.features
         features.events += 1
-        if delta.isascii():
-            features.ascii_bytes += len(delta)
-        else:
-            features.text(delta)
+        features.text(delta)
         identity = self.identity
         identity.last_number = event.sequence_number
         identity.begun = True
