@@ -45,6 +45,7 @@ OWNED = {
     "asyncpg": "headrace.state",
     "sqlalchemy": "headrace.state",
     "sqlite3": "headrace.state",
+    "hiredis": "headrace.shared",
     "redis": "headrace.shared",
     "valkey": "headrace.shared",
 }
