@@ -26,9 +26,11 @@ class Limit(Enum):
     """It cannot be told: the store does not answer (and the policy is to refuse), or what was spent is not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What one exchange asks of one subject: a request, a place, its tokens and, with a budget, its hold."""
+class Claim(msgspec.Struct, frozen=True, gc=False):
+    """What one exchange asks of one subject: a request, a place, its tokens and, with a budget, its hold.
+
+    Two are made for a request: a struct takes 0.2 µs, a frozen dataclass 1.4.
+    """
 
     subject: str
     """`key:NAME`, `owner:NAME` or `credential:CHANNEL/NAME`."""
