@@ -72,7 +72,6 @@ def test_what_has_no_effect_yet_is_said_for_every_kind_of_it(tmp_path: Path) -> 
     assert places == [
         "server.admin",
         "server.max_upload",
-        "state.shared_outage",
         "limits",
         "channels.first.credentials[0].limits",
         "channels.first.bind_ttl",

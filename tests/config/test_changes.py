@@ -160,7 +160,7 @@ def test_settings_of_server_and_state_wait_for_a_restart(whole: Loaded, write: W
         "server.tls.cert",
         "server.tls.key",
         "server.cors.origins",
-        *(f"state.{name}" for name in written(StateOptions) if name != "shared"),
+        *(f"state.{name}" for name in written(StateOptions)),
     ]
     assert sorted(paths) == sorted(expected)
     assert "server.workers: 1 → 4" in said.restart
@@ -191,6 +191,7 @@ def test_no_secret_is_told(whole: Loaded, write: Write, tmp_path: Path) -> None:
         ("env:UPSTREAM", "sk-other-upstream"),
         ("env:KEY", "sk-other-key-0123456789"),
         ("pw-of-the-database", "pw-other"),
+        ("pw-of-the-valkey", "pw-other"),
         ("pw-of-the-proxy", "pw-other"),
         ("a-header-may-hold-one", "pw-other"),
     )

@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from headrace.config.forms import Reading
-from headrace.config.stores import DatabaseText, SharedText, show_database
+from headrace.config.stores import DatabaseText, SharedText, show_database, show_shared
 
 DATABASE, SHARED = TypeAdapter(DatabaseText), TypeAdapter(SharedText)
 URLS = [
@@ -42,8 +42,42 @@ def test_an_address_is_not_shown() -> None:
     assert [show_database(url) for url in ("", URLS[1])] == ["sqlite", "postgresql://…"]
 
 
-def test_nothing_is_shared_yet() -> None:
+@pytest.mark.parametrize(
+    "url",
+    [
+        "valkey://cache",
+        "valkey://cache.example:6380/3",
+        "valkeys://:p%40ss@cache.example",
+        "valkey://me:pass@[::1]:6379/0",
+    ],
+)
+def test_what_is_shared_is_an_address_or_a_reference_to_one(url: str, tmp_path: Path) -> None:
+    (tmp_path / "url").write_text(f" {url}\n")
+    reading = Reading(tmp_path, {"URL": url})
+    for text in (url, "env:URL", "file:url"):
+        assert SHARED.validate_python(text, context=reading) == url
+
+
+def test_the_usual_place_of_limits_is_memory() -> None:
     assert SHARED.validate_python("memory", context=Reading(Path(), {})) == ""
-    for text in ("valkey://a", "valkeys://a", "redis://a"):
-        with pytest.raises(ValidationError, match="not supported by this version"):
-            SHARED.validate_python(text, context=Reading(Path(), {}))
+    assert [show_shared(url) for url in ("", "valkeys://:secret@a")] == ["memory", "valkeys://…"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "none",
+        "valkey:/a",
+        "valkey://",
+        "valkey://a/x",
+        "valkey://a b",
+        "valkey://a:b@c@d",
+        "redis://a",
+        "rediss://a",
+    ],
+)
+def test_what_cannot_be_shared(text: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        SHARED.validate_python(text, context=Reading(Path(), {}))
+    assert "Value error" in str(caught.value)

@@ -92,8 +92,9 @@ def _fits_a_model(allowed: str, models: Collection[str]) -> bool:
 
 
 def _literal_secrets(sections: Sections) -> Iterator[Location]:
-    if "@" in str(database := value_at(sections.root, ("state", "database"))) and not is_reference(str(database)):
-        yield ("state", "database")
+    for store in (("state", "database"), ("state", "shared")):
+        if "@" in str(url := value_at(sections.root, store)) and not is_reference(str(url)):
+            yield store
     for name, channel in sections.channels.items():
         for index, credential in enumerate(channel.credentials if channel else ()):
             if credential.secret.literal:

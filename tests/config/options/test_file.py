@@ -61,7 +61,6 @@ def default(field: "Field[Any]") -> Any:
 
 
 UNSET = {
-    "settings.state[0].shared",  # memory is all that it takes
     "model.stream[0].commit",  # the section's is the other one; likewise:
     "model.stream[0].client_gone",
     "key.overrides[0].early_open_never",  # one of two says never

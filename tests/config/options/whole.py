@@ -13,7 +13,7 @@ ENVIRON = {
     "UPSTREAM": "sk-of-the-upstream-0123456789",
     "KEY": "sk-hr-of-the-client-0123456789",
 }
-SECRETS = (*ENVIRON.values(), "pw-of-the-database", "pw-of-the-proxy", "a-header-may-hold-one")
+SECRETS = (*ENVIRON.values(), "pw-of-the-database", "pw-of-the-valkey", "pw-of-the-proxy", "a-header-may-hold-one")
 """What no output may hold."""
 
 

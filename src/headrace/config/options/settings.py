@@ -112,7 +112,9 @@ class StateOptions(Options):
         description="The database of entries and objects; sqlite is a file in the directory.",
     )
     shared: SharedText = Field(
-        default=_STATE.shared, repr=False, description="Where limits are counted: memory is each worker's own."
+        default=_STATE.shared,
+        repr=False,
+        description="Where limits are counted. Several workers, or several machines, need a Valkey between them.",
     )
     checkpoint: Duration = Field(
         default=_STATE.checkpoint,
@@ -121,9 +123,9 @@ class StateOptions(Options):
     sync: Duration = Field(
         default=_STATE.sync, description="How long a record may be in the journal before it is safe on the disk."
     )
-    shared_outage: Annotated[OutageChoice, NoEffect("nothing is shared that could fail")] = Field(
+    shared_outage: OutageChoice = Field(
         default=_STATE.shared_outage,
-        description="Limited requests while the shared counters are away: allow counts in each worker.",
+        description="Limited requests while Valkey is away: allow counts in each worker, refuse answers 503.",
     )
 
 
