@@ -13,12 +13,11 @@ import msgspec
 import pytest
 
 from headrace.config.draft import load
-from headrace.link import snapshot as disk
 from headrace.link.address import listen
 from headrace.link.channel import Channel
 from headrace.link.messages import Drain, End, Leaving, Ready, Snapshot, Stop, ToSupervisor, Unable, WorkerBoot
 from headrace.link.server import LinkServer
-from headrace.link.snapshot import snapshot_of
+from headrace.link.snapshot import SNAPSHOT_FILE, Kept, snapshot_of
 from headrace.model.catalogue import CatalogueParts
 from headrace.model.settings import ServerSettings, StateSettings, StreamSettings
 from headrace.worker.process import Process
@@ -110,7 +109,7 @@ keys: [{{name: k, secret: {key}}}]
 
     def keep(self, key: str = KEY) -> None:
         """The snapshot that lies on the disk."""
-        disk.write(Path(self.state.directory), SECRET, disk.Kept(snapshot=self.snapshot(key)))
+        SNAPSHOT_FILE.write(Path(self.state.directory), SECRET, Kept(snapshot=self.snapshot(key)))
 
     def boot(self, notice: float = 0.05, drain: float = 30.0) -> None:
         server = ServerSettings(drain=drain, drain_notice=notice)

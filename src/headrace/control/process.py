@@ -12,18 +12,17 @@ import signal
 import socket
 import sys
 from collections.abc import Coroutine
-from enum import Enum, auto
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
 from headrace.control.books import Books
 from headrace.control.catalogue import CatalogueSource
-from headrace.link.channel import Channel, adopted
-from headrace.link.messages import ControlBoot, Drain, End, FromSupervisor, Ready, Reload, Unable
+from headrace.link.channel import adopted
+from headrace.link.messages import ControlBoot, Ready, Unable
+from headrace.link.orders import Order, Orders
+from headrace.link.sealed_file import SealedFileError
 from headrace.link.server import LinkServer
-from headrace.link.snapshot import Kept, SnapshotError, read, write
+from headrace.link.snapshot import SNAPSHOT_FILE, Kept
 from headrace.model.catalogue import StoredObject
 from headrace.model.settings import Settings
 
@@ -35,15 +34,6 @@ DATABASE_S: Final = 5.0
 LAST_S: Final = 15.0
 """Beyond server.drain: the time that workers take to end what still runs then."""
 FAILED: Final = 1
-_DECODER: Final = msgspec.msgpack.Decoder(FromSupervisor)
-
-
-class Order(Enum):
-    """Why it leaves."""
-
-    DRAIN = auto()
-    ORPHANED = auto()
-    END = auto()
 
 
 class Publisher:
@@ -85,28 +75,21 @@ class Process:
     """The control process. Must be made within a running loop."""
 
     def __init__(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._loop = loop
-        self._boot: asyncio.Future[ControlBoot] = loop.create_future()
-        self._order: asyncio.Future[Order] = loop.create_future()
+        self._loop = asyncio.get_running_loop()
         self._asked = asyncio.Event()
         """A reload is wanted."""
         self._ended = asyncio.Event()
-        self._channel: Channel[FromSupervisor] = Channel(
-            _DECODER, self._take, lambda reason: self._leave(Order.ORPHANED)
-        )
+        self._orders = Orders(ControlBoot, self._ended.set, self._asked.set)
 
     async def run(self, pipe: socket.socket) -> int:
         """Work until an order ends it; the exit code."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            self._loop.add_signal_handler(number, self._terminated)
         self._loop.add_signal_handler(signal.SIGHUP, self._asked.set)
-        await self._loop.create_unix_connection(lambda: self._channel, sock=pipe)
+        await self._orders.open(pipe)
         try:
-            await asyncio.wait((self._boot, self._order), return_when=asyncio.FIRST_COMPLETED)
-            return 0 if self._order.done() else await self._work(self._boot.result())
+            boot = await self._orders.unless_ordered(self._orders.boot)
+            return 0 if boot is None else await self._work(boot)
         finally:
-            self._channel.close()
+            self._orders.close()
 
     async def _work(self, boot: ControlBoot) -> int:
         books = Books(boot.state, say, may_migrate=boot.migrate)
@@ -127,13 +110,13 @@ class Process:
         source = CatalogueSource(Path(boot.config), settings, found, before, say, objects_are_known=told is not None)
         await source.read()
         if source.snapshot is None:
-            self._channel.send(Unable(reason="the file is bad, and there is no snapshot from before"))
+            self._orders.send(Unable(reason="the file is bad, and there is no snapshot from before"))
             return FAILED
         if kept is None or (kept.snapshot, kept.objects) != (source.snapshot, source.objects):
             _keep(boot, source)
         link = LinkServer(source.snapshot, say)
         await link.start(adopted(boot.link))
-        self._channel.send(Ready())
+        self._orders.send(Ready())
         # What is here stays. Of a batch's many small objects most live until it is taken: with the usual threshold
         # looking through them again and again is half of what decoding costs.
         gc.collect()
@@ -143,15 +126,15 @@ class Process:
         books.follow(publisher.take, publisher.doubt)
         watching = self._loop.create_task(self._watch(publisher))
         try:
-            order = await self._order
+            order = await self._orders.order
         finally:
             watching.cancel()
             link.close()
-        if order is not Order.END:
+        if not self._ended.is_set():
             await self._unless_ended(books.drain(boot.server.drain + LAST_S, orphans=order is Order.ORPHANED))
         return 0
 
-    async def _watch(self, publisher: "Publisher") -> None:
+    async def _watch(self, publisher: Publisher) -> None:
         """Publish what the file says whenever it says something else."""
         while True:
             try:
@@ -172,32 +155,6 @@ class Process:
                 one.cancel()
             await asyncio.gather(task, ended, return_exceptions=True)
 
-    # ---- orders
-
-    def _take(self, message: FromSupervisor) -> None:
-        match message:
-            case ControlBoot():
-                if not self._boot.done():
-                    self._boot.set_result(message)
-            case Reload():
-                self._asked.set()
-            case Drain():
-                self._leave(Order.DRAIN)
-            case End():
-                self._ended.set()
-                self._leave(Order.END)
-            case _:
-                pass  # a worker's
-
-    def _terminated(self) -> None:
-        if self._order.done():
-            self._ended.set()
-        self._leave(Order.DRAIN)
-
-    def _leave(self, order: Order) -> None:
-        if not self._order.done():
-            self._order.set_result(order)
-
 
 def say(line: str) -> None:
     """A line for the operator."""
@@ -206,8 +163,8 @@ def say(line: str) -> None:
 
 def _read_kept(boot: ControlBoot) -> Kept | None:
     try:
-        return read(Path(boot.state.directory), boot.state.secret)
-    except SnapshotError as error:
+        return SNAPSHOT_FILE.read(Path(boot.state.directory), boot.state.secret)
+    except SealedFileError as error:
         say(str(error))
         return None
 
@@ -216,7 +173,8 @@ def _keep(boot: ControlBoot, source: CatalogueSource) -> None:
     """On the disk first, then for workers. Where the disk cannot take it, those that run have it all the same."""
     assert source.snapshot is not None
     try:
-        write(Path(boot.state.directory), boot.state.secret, Kept(snapshot=source.snapshot, objects=source.objects))
+        kept = Kept(snapshot=source.snapshot, objects=source.objects)
+        SNAPSHOT_FILE.write(Path(boot.state.directory), boot.state.secret, kept)
     except OSError as error:
         say(f"the snapshot cannot be written: {error.strerror}; workers that start now need this process")
 

@@ -11,23 +11,15 @@ It reads no file but the sealed snapshot, and waits for nobody once it serves.
 
 import asyncio
 import os
-import signal
 import socket
 import sys
-from enum import Enum, auto
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
-import msgspec
-
-from headrace.link import snapshot as disk
-from headrace.link.channel import Channel, adopted
+from headrace.link.channel import adopted
 from headrace.link.client import LinkClient
 from headrace.link.messages import (
     Catalogue,
-    Drain,
-    End,
-    FromSupervisor,
     Hello,
     Leaving,
     Ready,
@@ -37,54 +29,38 @@ from headrace.link.messages import (
     Unable,
     WorkerBoot,
 )
+from headrace.link.orders import Order, Orders
+from headrace.link.sealed_file import SealedFileError
+from headrace.link.snapshot import SNAPSHOT_FILE
 from headrace.model.settings import Settings
 from headrace.worker.standing import Standing
 from headrace.worker.worker import Worker
 
-T = TypeVar("T")
-
 TELL_S: Final = 1.0
 FAILED: Final = 1
-_DECODER: Final = msgspec.msgpack.Decoder(FromSupervisor)
-
-
-class Order(Enum):
-    """Why it leaves."""
-
-    DRAIN = auto()
-    REPLACED = auto()
-    ORPHANED = auto()
 
 
 class Process:
     """One worker process. Must be made within a running loop."""
 
     def __init__(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._loop = loop
-        self._boot: asyncio.Future[WorkerBoot] = loop.create_future()
-        self._order: asyncio.Future[Order] = loop.create_future()
-        self._first: asyncio.Future[Snapshot] = loop.create_future()
+        self._loop = asyncio.get_running_loop()
+        self._orders = Orders(WorkerBoot, self._end)
+        self._first: asyncio.Future[Snapshot] = self._loop.create_future()
         self._snapshot: Snapshot | None = None
         self._worker: Worker | None = None
-        self._ended = False
         self._title = "worker"
-        self._channel: Channel[FromSupervisor] = Channel(
-            _DECODER, self._take, lambda reason: self._leave(Order.ORPHANED)
-        )
 
     async def run(self, pipe: socket.socket) -> int:
         """Serve until an order ends it; the exit code."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            self._loop.add_signal_handler(number, self._terminated)
-        await self._loop.create_unix_connection(lambda: self._channel, sock=pipe)
+        await self._orders.open(pipe)
         try:
             return await self._run()
         finally:
-            self._channel.close()
+            self._orders.close()
 
     async def _run(self) -> int:
-        boot = await self._unless_ordered(self._boot)
+        boot = await self._orders.unless_ordered(self._orders.boot)
         if boot is None:
             return 0
         self._title = f"worker {boot.slot}"
@@ -92,7 +68,7 @@ class Process:
         self._read_disk(boot)
         link.start()
         try:
-            found = await self._unless_ordered(self._first)
+            found = await self._orders.unless_ordered(self._first)
             return 0 if found is None else await self._serve(boot, found, link)
         finally:
             link.close()
@@ -110,36 +86,29 @@ class Process:
             await worker.start(sockets)
         except OSError as error:
             return self._unable(f"cannot listen: {error.strerror or error}")
-        self._channel.send(Ready())
+        self._orders.send(Ready())
         self._tell(link, worker.standing)
-        order = await self._order
-        if self._ended:
+        order = await self._orders.order
+        if self._orders.is_over:
             worker.end()
         if order is Order.DRAIN:
             await worker.drain()
         else:
-            await worker.hand_over(lambda: self._channel.send(Leaving()), orphaned=order is Order.ORPHANED)
+            await worker.hand_over(lambda: self._orders.send(Leaving()), orphaned=order is Order.ORPHANED)
         return 0
 
     # ---- the snapshot
 
     def _read_disk(self, boot: WorkerBoot) -> None:
         try:
-            kept = disk.read(Path(boot.state.directory), boot.state.secret)
-        except disk.SnapshotError as error:
+            kept = SNAPSHOT_FILE.read(Path(boot.state.directory), boot.state.secret)
+        except SealedFileError as error:
             self._report(f"{error}; waiting for the control process")
             return
         if kept is None:
             self._report("there is no snapshot yet; waiting for the control process")
         else:
             self._have(kept.snapshot)
-
-    def _have(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
-        if self._worker is not None:
-            self._worker.apply(snapshot)
-        elif not self._first.done():
-            self._first.set_result(snapshot)
 
     # ---- the link
 
@@ -156,49 +125,28 @@ class Process:
                 if self._worker is not None:
                     self._worker.stop_one(id)
 
+    def _have(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        if self._worker is not None:
+            self._worker.apply(snapshot)
+        elif not self._first.done():
+            self._first.set_result(snapshot)
+
     def _tell(self, link: LinkClient, standing: Standing) -> None:
         """How it is, once a second."""
         if link.is_open:
-            link.send(standing.gauges(draining=self._order.done()))
+            link.send(standing.gauges(draining=self._orders.order.done()))
             link.send(standing.slice())
         self._loop.call_later(TELL_S, self._tell, link, standing)
 
-    # ---- orders
-
-    def _take(self, message: FromSupervisor) -> None:
-        match message:
-            case WorkerBoot():
-                if not self._boot.done():
-                    self._boot.set_result(message)
-            case Drain(replaced=replaced):
-                self._leave(Order.REPLACED if replaced else Order.DRAIN)
-            case End():
-                self._end()
-            case _:
-                pass  # the control process's
-
-    def _terminated(self) -> None:
-        if self._order.done():
-            self._end()
-        else:
-            self._leave(Order.DRAIN)
-
-    def _leave(self, order: Order) -> None:
-        if not self._order.done():
-            self._order.set_result(order)
+    # ---- the end
 
     def _end(self) -> None:
-        self._ended = True
         if self._worker is not None:
             self._worker.end()
-        self._leave(Order.DRAIN)
-
-    async def _unless_ordered(self, wanted: asyncio.Future[T]) -> T | None:
-        await asyncio.wait((wanted, self._order), return_when=asyncio.FIRST_COMPLETED)
-        return None if self._order.done() else wanted.result()
 
     def _unable(self, reason: str) -> int:
-        self._channel.send(Unable(reason=reason))
+        self._orders.send(Unable(reason=reason))
         return FAILED
 
     def _report(self, line: str) -> None:
