@@ -58,6 +58,7 @@ class Ingestion:
         self.said: list[str] = []
         self.logged: list[bytes] = []
         self.log_error: Exception | None = None
+        self.directory = disk.directory
         self.ingest = Ingest(disk.directory, ledger, self.said.append, self._log, pace=pace, batch_bytes=batch_bytes)
 
     def _log(self, lines: bytes) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from headrace.control.ingest import Ingest, Pace
 from headrace.journal.place import Incarnation, Position
 from headrace.journal.reader import Batch
 from headrace.journal.record import head, seed_of
-from headrace.model.entry import Entry, lost_entry
+from headrace.model.entry import Entry, Record, lost_entry
 from headrace.state.database import Database, Patience
 from headrace.state.errors import DatabaseAwayError
 from headrace.state.ledger import Ledger, Progress
@@ -102,6 +103,102 @@ def test_settled_looks_again_and_at_once(place: Place, disk: Disk) -> None:
             disk.write("a", opened("e1"))
             await one.ingest.settled()
         assert [found.id for found in await entries_of(ledger)] == ["e1"]
+
+    place.run(work)
+
+
+def test_caught_up_waits_for_what_stands_in_the_journals_and_for_nothing_that_comes_later(
+    place: Place, disk: Disk
+) -> None:
+    async def work(ledger: Ledger) -> None:
+        one = Ingestion(disk, ledger, NEVER, batch_bytes=2000)
+        where = disk.write("a", *(entry(f"e{number:03d}") for number in range(50)))
+        disk.write("dead", entry("of the dead"))
+        with disk.alive(where):
+            async with one.running(), asyncio.timeout(WAIT_S):
+                for number in range(3):
+                    catching_up = asyncio.ensure_future(one.ingest.caught_up())
+                    while not catching_up.done():
+                        disk.write("a", entry(f"later{number}-{len(one.logged)}-{time.monotonic_ns()}"))
+                        await asyncio.sleep(0.001)
+                    assert one.ingest.counts.entries >= 51
+        assert "of the dead" in one.ids_logged()
+        disk.directory = disk.directory / "nothing"
+        empty = Ingestion(disk, ledger, NEVER)
+        async with empty.running(), asyncio.timeout(WAIT_S):
+            await empty.ingest.caught_up()
+
+    place.run(work)
+
+
+class Following:
+    """Who follows an ingestion, and asks of it at each call how far it is."""
+
+    def __init__(self, one: Ingestion) -> None:
+        self.one = one
+        self.calls: list[str] = []
+        self.took_by: dict[str, list[str]] = {}
+        self.may = True
+
+    def took(self, source: Incarnation, records: Sequence[Record], settled: Sequence[Entry]) -> None:
+        assert self.one.ingest.positions[source.name] != Position()
+        self.took_by.setdefault(source.name, []).extend(f"{type(each).__name__} {each.id}" for each in records)
+        self.took_by[source.name] += [f"settled {each.id}" for each in settled]
+
+    def lost_track(self) -> None:
+        self.calls.append("lost")
+
+    async def looked(self) -> None:
+        found = {path.name for path in self.one.directory.glob("journal/*/*/*")}
+        assert found <= set(self.one.ingest.positions), "every journal's position is known"
+        self.calls.append("looked")
+
+    async def may_delete(self) -> bool:
+        self.calls.append("delete?")
+        return self.may
+
+
+def test_who_follows_hears_of_all_that_is_taken_and_where_it_is_known_no_more(place: Place, disk: Disk) -> None:
+    async def main() -> None:
+        async with place.open() as database:
+            await migrate(database)
+            one = Ingestion(disk, Faulty(database, after=1))
+            following = one.ingest.follower = Following(one)
+            disk.write("a", opened("e1"), entry("e1"), opened("e2"), reached("e2", 3))
+            await one.drain()
+            assert following.took_by == {"a": ["Opened e1", "Entry e1", "Opened e2", "Checkpoint e2"]}
+            assert following.calls.index("lost") < following.calls.index("looked"), (
+                "whose answer was lost is read again"
+            )
+
+            following.took_by.clear()
+            disk.write("b", opened("e3"))
+            await one.drain()
+            assert following.took_by == {"b": ["Opened e3", "settled e3"]}
+
+    asyncio.run(main())
+
+
+def test_what_may_not_be_deleted_yet_stays_until_it_may(place: Place, disk: Disk) -> None:
+    async def work(ledger: Ledger) -> None:
+        one = Ingestion(disk, ledger)
+        following = one.ingest.follower = Following(one)
+        following.may = False
+        dead = disk.write("a", entry("e1"))
+        for number in (1, 2):
+            live = disk.write("b", entry(f"e2{number}"), number=number)
+        with disk.alive(live, 2):
+            async with one.running(), asyncio.timeout(WAIT_S):
+                await one.took(3)
+                await one.ingest.settled()
+                assert dead.path.exists() and live.segment(1).exists()
+                following.may = True
+                await until(lambda: not dead.path.exists())
+                disk.write("b", entry("e3"), number=3)
+                with disk.alive(live, 3):
+                    await one.took(4)
+                    await until(lambda: not live.segment(1).exists())
+        assert sorted(one.ids_logged()) == ["e1", "e21", "e22", "e3"], "nothing was taken twice"
 
     place.run(work)
 

@@ -14,11 +14,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 from headrace.journal.place import Incarnation, Position, incarnations, segment_numbers
-from headrace.journal.reader import Batch, read_batch, remove, remove_before
-from headrace.model.entry import Entry
+from headrace.journal.reader import Batch, bytes_behind, read_batch, remove, remove_before
+from headrace.model.entry import Entry, Record
 from headrace.state.errors import DatabaseAwayError, PositionMovedError, StateError
 from headrace.state.ledger import Ledger
 from headrace.telemetry.log import line
@@ -60,14 +60,37 @@ class _Reading:
     begins: Position = field(default_factory=Position)
     """Where `batch` begins."""
     behind: int = 0
+    has_ended: bool = False
+    """Taken to its end, and its worker is dead: it is only to be deleted."""
     is_unreadable: bool = False
+
+    def forget(self) -> None:
+        """Ask the database again how far it is."""
+        self.position, self.has_ended = None, False
+
+
+class Follower(Protocol):
+    """Who keeps account of what is in the database. All calls come from one task, so nothing is taken between them."""
+
+    def took(self, source: Incarnation, records: Sequence[Record], settled: Sequence[Entry]) -> None:
+        """These are in the database for good, and `positions` says so: what a journal held, and the entries that the
+        ledger has made of what its dead worker left open."""
+
+    def lost_track(self) -> None:
+        """What is in the database is not known any more: it was away, or someone else has taken journals."""
+
+    async def looked(self) -> None:
+        """A look is over: `positions` has every journal that was there. May raise StateError."""
+
+    async def may_delete(self) -> bool:
+        """Whether what was taken may be deleted from the disk now. If not it stays until it may."""
 
 
 class Ingest:
     """The journals under one state directory, and one ledger. `run` is a task that its owner cancels.
 
     `log` gets whole lines, many at once, in a thread, so it may block. `prepare` is awaited before the first look,
-    until it raises no StateError: a migration, or a check of the version.
+    until it raises no StateError: a migration, or a check of the version. `follower` may be set before it runs.
     """
 
     def __init__(
@@ -81,6 +104,7 @@ class Ingest:
         batch_bytes: int = BATCH_BYTES,
     ) -> None:
         self.counts = Counts()
+        self.follower: Follower | None = None
         self._directory = directory
         self._ledger = ledger
         self._report = report
@@ -92,6 +116,7 @@ class Ingest:
         self._retry_s = 0.0
         self._log_failed = False
         self._settling: list[asyncio.Future[None]] = []
+        self._looking: list[asyncio.Future[None]] = []
         self._woken = asyncio.Event()
 
     @property
@@ -104,13 +129,45 @@ class Ingest:
         """Whether the database could not be asked the last time."""
         return self._retry_s > 0.0
 
+    @property
+    def positions(self) -> dict[str, Position]:
+        """How far each journal has been taken, by incarnation; without those of which the database has to be asked."""
+        return {
+            source.name: reading.position for source, reading in self._readings.items() if reading.position is not None
+        }
+
+    def wake(self) -> None:
+        """Look at once."""
+        self._woken.set()
+
+    async def caught_up(self) -> None:
+        """Return once all that stands in the journals now is in the database, whatever comes meanwhile."""
+        ends = await asyncio.to_thread(_ends, self._directory)
+        await self._look_over()
+        while any(self._is_behind(source, end) for source, end in ends.items()):
+            await self._look_over()
+
     async def settled(self) -> None:
         """Return once a look that began after this call, and begins at once, has found nothing that was not in the
         database. A journal that cannot be read is not waited for."""
         waiting = asyncio.get_running_loop().create_future()
         self._settling.append(waiting)
-        self._woken.set()
+        self.wake()
         await waiting
+
+    async def _look_over(self) -> None:
+        """Wait until a look is over. None is while the database is away."""
+        waiting = asyncio.get_running_loop().create_future()
+        self._looking.append(waiting)
+        self.wake()
+        await waiting
+
+    def _is_behind(self, source: Incarnation, end: Position) -> bool:
+        reading = self._readings.get(source)  # none: it is taken whole and gone
+        if reading is None or reading.is_unreadable:
+            return False
+        at = reading.position
+        return at is None or (at.segment, at.offset) < (end.segment, end.offset)
 
     async def run(self) -> NoReturn:
         """Ingest until cancelled. What a cancelled transaction leaves is whole: it is done or not done."""
@@ -142,14 +199,17 @@ class Ingest:
             took = await self._step(source, reading)
             is_moving |= took
             is_full |= took and reading.behind > self._batch_bytes // 4
+        if self.follower is not None:
+            await self.follower.looked()
         if not is_moving:
-            self._release(asked)
+            self._release(self._settling, asked)
+        self._release(self._looking, self._looking.copy())
         return is_moving, is_full or (bool(asked) and is_moving)
 
-    def _release(self, asked: "Sequence[asyncio.Future[None]]") -> None:
-        """Answer those that asked before the look began, and forget them."""
+    def _release(self, waiting: "list[asyncio.Future[None]]", asked: "Sequence[asyncio.Future[None]]") -> None:
+        """Answer those that have asked, and forget them."""
         for one in asked:
-            self._settling.remove(one)
+            waiting.remove(one)
             if not one.done():
                 one.set_result(None)
 
@@ -162,10 +222,11 @@ class Ingest:
         try:
             took = await self._advance(source, reading)
         except PositionMovedError:
-            reading.position = reading.batch = None
+            reading.batch = None
+            self._lost_track(reading)
             return True
         except StateError:
-            reading.position = None
+            self._lost_track(reading)
             raise
         except OSError as error:
             self._unreadable(reading, f"cannot read or delete the journal {_named(source)}: {error.strerror or error}")
@@ -176,6 +237,8 @@ class Ingest:
     async def _advance(self, source: Incarnation, reading: _Reading) -> bool:
         if reading.position is None and (done := await self._located(source, reading)) is not None:
             return done
+        if reading.has_ended:
+            return await self._delete(source, reading)
         batch = reading.batch
         if batch is None:
             batch = await self._read(source, reading)
@@ -187,7 +250,7 @@ class Ingest:
         return True
 
     async def _located(self, source: Incarnation, reading: _Reading) -> bool | None:
-        """Ask the database how far it is. None: read on from `position`; else this step is done, and whether it did
+        """Ask the database how far it is. None: go on from `position`; else this step is done, and whether it did
         something."""
         progress = await self._ledger.progress(source)
         batch, reading.position = reading.batch, progress.position
@@ -198,8 +261,7 @@ class Ingest:
                 return True
             if progress.position != reading.begins:
                 reading.batch = None
-        if progress.ended:
-            return await asyncio.to_thread(remove, source, progress.position)
+        reading.has_ended = progress.ended
         return None
 
     async def _read(self, source: Incarnation, reading: _Reading) -> Batch | None:
@@ -218,6 +280,8 @@ class Ingest:
     async def _taken(self, source: Incarnation, reading: _Reading, batch: Batch, settled: Sequence[Entry]) -> None:
         """The batch is in the database for good."""
         reading.batch, reading.position = None, batch.after
+        if self.follower is not None:
+            self.follower.took(source, batch.records, settled)
         entries = [record for record in batch.records if isinstance(record, Entry)]
         await self._say(source, [*entries, *settled])
         self.counts.entries += len(entries)
@@ -232,9 +296,26 @@ class Ingest:
                 f"the worker of the journal {_named(source)} died; exchanges settled as interrupted: {len(settled)}"
             )
         if batch.ended:
-            await asyncio.to_thread(remove, source, batch.after)
-        elif batch.after.segment > reading.begins.segment:
+            reading.has_ended = True
+            await self._delete(source, reading)
+        elif batch.after.segment > reading.begins.segment and await self._may_delete():
             await asyncio.to_thread(remove_before, source, batch.after)
+
+    async def _delete(self, source: Incarnation, reading: _Reading) -> bool:
+        """Delete a journal that is taken whole. Whether that was done."""
+        if reading.position is None or not await self._may_delete():
+            return False
+        done = await asyncio.to_thread(remove, source, reading.position)
+        reading.has_ended = done  # else it holds more
+        return done
+
+    async def _may_delete(self) -> bool:
+        return self.follower is None or await self.follower.may_delete()
+
+    def _lost_track(self, reading: _Reading) -> None:
+        reading.forget()
+        if self.follower is not None:
+            self.follower.lost_track()
 
     async def _say(self, source: Incarnation, entries: Sequence[Entry]) -> None:
         """Write their log lines. A log that cannot be written stops nothing."""
@@ -268,7 +349,7 @@ class Ingest:
             await self._find()
             for source, reading in self._readings.items():
                 begins = reading.begins if reading.position is None else reading.position
-                reading.behind = await asyncio.to_thread(_bytes_from, source, begins)
+                reading.behind = await asyncio.to_thread(bytes_behind, source, begins)
         except OSError:
             pass  # the next look says it
         await self._sleep(self._retry_s)
@@ -295,14 +376,14 @@ def _write_lines(log: Callable[[bytes], None], source: Incarnation, entries: Seq
 
 def _batch_and_rest(source: Incarnation, begins: Position, most_bytes: int) -> tuple[Batch, int]:
     batch = read_batch(source, begins, most_bytes)
-    return batch, 0 if batch.after == begins else _bytes_from(source, batch.after)
+    return batch, 0 if batch.after == begins else bytes_behind(source, batch.after)
 
 
-def _bytes_from(source: Incarnation, position: Position) -> int:
-    """Bytes of its journal behind the position."""
-    total = 0
-    for number in segment_numbers(source.path):
-        if number >= position.segment:
+def _ends(directory: Path) -> dict[Incarnation, Position]:
+    """Where each journal under a state directory ends now."""
+    found: dict[Incarnation, Position] = {}
+    for source in incarnations(directory):
+        for last in segment_numbers(source.path)[-1:]:
             with suppress(FileNotFoundError):
-                total += source.segment(number).stat().st_size - (position.offset if number == position.segment else 0)
-    return max(total, 0)
+                found[source] = Position(last, source.segment(last).stat().st_size)
+    return found

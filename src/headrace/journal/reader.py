@@ -9,6 +9,7 @@ import errno
 import fcntl
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +18,8 @@ from headrace.journal.record import HEAD_BYTES, MOST_FRAME_BYTES, FormatError, R
 from headrace.model.entry import Entry, Record
 
 __all__ = [
-    "Batch", "Incarnation", "Position", "find_entry", "incarnations", "is_live", "read_all", "read_batch",
-    "remove", "remove_before",
+    "Batch", "Incarnation", "Position", "bytes_behind", "find_entry", "incarnations", "is_live", "read_all",
+    "read_batch", "remove", "remove_before",
 ]  # fmt: skip
 
 BATCH_BYTES = 4 * 1024 * 1024
@@ -71,6 +72,17 @@ def read_batch(incarnation: Incarnation, position: Position, most_bytes: int = B
         damaged += (later - position.segment - 1) * HEAD_BYTES
         after = Position(later)
     return Batch(tuple(found.records), after, damaged, ended=over and dead)
+
+
+def bytes_behind(incarnation: Incarnation, position: Position) -> int:
+    """How much of its journal lies behind the position."""
+    total = 0
+    for number in segment_numbers(incarnation.path):
+        if number >= position.segment:
+            with suppress(FileNotFoundError):
+                size = incarnation.segment(number).stat().st_size
+                total += size - (position.offset if number == position.segment else 0)
+    return max(total, 0)
 
 
 def is_live(incarnation: Incarnation) -> bool:
