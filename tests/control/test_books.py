@@ -1,17 +1,23 @@
 """The database as the control process uses it: made ready, drained into, and away."""
 
 import asyncio
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from headrace.control import books as module
 from headrace.control.books import Books
 from headrace.journal.place import Incarnation
 from headrace.journal.writer import Writer
-from headrace.model.catalogue import ObjectKind, StoredObject
-from headrace.model.entry import Entry, Opened
+from headrace.link.messages import AskSpent, Covered, SpentAnswer
+from headrace.model.allowance import Spent
+from headrace.model.catalogue import CatalogueParts, ObjectKind, StoredObject
+from headrace.model.entry import Entry, Money, Opened
+from headrace.model.key import Key
+from headrace.model.limits import Budget, Window
 from headrace.model.settings import StateSettings
 from headrace.sealing import seal, unseal
 from headrace.state.database import Database
@@ -189,5 +195,64 @@ def test_only_for_its_own_end_an_orphan_waits_for_those_who_still_write(tmp_path
             await asyncio.wait_for(waiting, 20)
             later.close()
         assert [entry.id for entry in ledger_entries(tmp_path)] == ["hr_i1"]
+
+    asyncio.run(main())
+
+
+def spending_entry(id: str, counted: int) -> Entry:
+    return structs.replace(ended(id), at=time.time(), money=Money(counted=counted))
+
+
+PARTS = CatalogueParts(keys=(Key("dev", b"1", budget=Budget(1, Window.TOTAL)),))
+PURSE = "key:dev|total|0"
+
+
+def test_a_question_is_answered_with_all_that_was_journalled_before_it(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Kept(tmp_path) as books:
+            writer = begun(tmp_path)
+            for number in range(1, 20):
+                writer.append(spending_entry(f"hr_{number}", 5))
+                await asyncio.sleep(0)
+                answer = await books.answer(AskSpent(number=number, purses=(PURSE, "key:x y|z|total|0")))
+                assert answer.number == number and answer.spent is not None
+                assert [(one.purse, one.total) for one in answer.spent] == [
+                    (PURSE, 5 * number), ("key:x y|z|total|0", 0),
+                ]  # fmt: skip
+            writer.close()
+
+    asyncio.run(main())
+
+
+def test_a_question_that_no_database_answers_is_answered_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "ANSWER_S", 0.1)
+
+    async def main() -> None:
+        async with Kept(tmp_path, "postgresql://nobody@127.0.0.1:9/none") as books:
+            assert await books.answer(AskSpent(number=3, purses=(PURSE,))) == SpentAnswer(number=3, spent=None)
+
+    asyncio.run(main())
+
+
+def test_what_goes_into_the_database_is_told_and_a_next_run_has_the_same(tmp_path: Path) -> None:
+    async def main() -> None:
+        told: asyncio.Queue[object] = asyncio.Queue()
+        async with Kept(tmp_path) as books:
+            books.telling.start(told.put_nowait)
+            await books.telling.cover(PARTS, 20)
+            assert await asyncio.wait_for(told.get(), 20) == Covered(spent=(Spent(purse=PURSE),))
+            writer = begun(tmp_path)
+            writer.append(spending_entry("hr_1", 5))
+            await asyncio.sleep(0)
+            writer.close()
+            while not isinstance(word := await asyncio.wait_for(told.get(), 20), Covered):
+                pass  # what was learned
+            assert [one.total for one in word.spent] == [5]
+        async with Kept(tmp_path) as books:
+            await books.telling.cover(PARTS, 20)
+            (word,) = [word for word in books.telling.greeting() if isinstance(word, Covered)]
+            assert [one.total for one in word.spent] == [5]
 
     asyncio.run(main())

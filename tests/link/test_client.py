@@ -10,7 +10,8 @@ from headrace.link import client
 from headrace.link.address import listen
 from headrace.link.channel import Channel
 from headrace.link.client import LinkClient
-from headrace.link.messages import FromWorker, Gauges, Hello, Stop, ToWorker
+from headrace.link.messages import AskSpent, FromWorker, Gauges, Hello, SpentAnswer, Stop, ToWorker
+from headrace.model.allowance import Spent
 
 HELLO = Hello(slot=0, incarnation="i", pid=1, snapshot="v")
 
@@ -106,3 +107,57 @@ async def test_closed_it_stays_closed(tmp_path: Path) -> None:
         await asyncio.sleep(0.02)
         with pytest.raises(BlockingIOError):
             listener.accept()
+
+
+async def test_a_question_has_its_own_answer(tmp_path: Path) -> None:
+    heard: asyncio.Queue[ToWorker] = asyncio.Queue()
+    peer = Peer()
+    with listen(tmp_path) as listener:
+        server = await asyncio.get_running_loop().create_unix_server(peer.accept, sock=listener)
+        link = LinkClient(tmp_path, lambda: HELLO, heard.put_nowait)
+        link.start()
+        await peer.has_heard(1)
+        first = asyncio.ensure_future(link.ask_spent(["a"], 20))
+        second = asyncio.ensure_future(link.ask_spent(["b", "c"], 20))
+        await peer.has_heard(3)
+        assert peer.heard[1:] == [AskSpent(number=1, purses=("a",)), AskSpent(number=2, purses=("b", "c"))]
+        told = (Spent(purse="b", settled=7),)
+        for number, spent in ((2, told), (99, None), (1, None), (1, told)):
+            peer.channels[0].send(SpentAnswer(number=number, spent=spent))
+        assert await asyncio.wait_for(second, 10) == told
+        assert await asyncio.wait_for(first, 10) is None
+        assert heard.empty(), "answers are for those who asked"
+        link.close()
+        server.close()
+        peer.channels[0].abort()
+        await asyncio.sleep(0)
+
+
+async def test_a_question_is_asked_again_of_who_comes_next(tmp_path: Path) -> None:
+    peer = Peer()
+    link = LinkClient(tmp_path, lambda: HELLO, lambda message: None)
+    link.start()
+    asking = asyncio.ensure_future(link.ask_spent(["a"], 20))  # nobody is there yet
+    question = AskSpent(number=1, purses=("a",))
+    for time in (1, 2):
+        with listen(tmp_path) as listener:
+            server = await asyncio.get_running_loop().create_unix_server(peer.accept, sock=listener)
+            await peer.has_heard(2 * time)
+            if time == 2:
+                peer.channels[-1].send(SpentAnswer(number=1, spent=()))
+                assert await asyncio.wait_for(asking, 10) == ()
+            server.close()
+            peer.channels[-1].abort()
+            await asyncio.sleep(0)
+    assert peer.heard == [HELLO, question] * 2
+    link.close()
+
+
+async def test_a_question_that_nobody_answers_is_given_up(tmp_path: Path) -> None:
+    with listen(tmp_path):  # it accepts nobody
+        link = LinkClient(tmp_path, lambda: HELLO, lambda message: None)
+        link.start()
+        assert await asyncio.wait_for(link.ask_spent(["a"], 0.02), 10) is None
+        assert not link._asked
+        link.close()
+        await asyncio.sleep(0.001)

@@ -7,8 +7,22 @@ from pathlib import Path
 
 from headrace.link.address import listen
 from headrace.link.client import LinkClient
-from headrace.link.messages import Catalogue, Gauges, Hello, OpenStream, OpenStreams, Snapshot, Stop, ToWorker
+from headrace.link.messages import (
+    AskSpent,
+    Catalogue,
+    Covered,
+    Gauges,
+    Hello,
+    Lessons,
+    OpenStream,
+    OpenStreams,
+    Snapshot,
+    SpentAnswer,
+    Stop,
+    ToWorker,
+)
 from headrace.link.server import LinkServer
+from headrace.model.allowance import Spent
 from headrace.model.catalogue import CatalogueParts
 from headrace.model.settings import StreamSettings
 
@@ -101,3 +115,62 @@ async def test_streams_are_shown_round_by_round_and_gauges_at_once(tmp_path: Pat
         worker.link.close()
         await until(lambda: not server.peers)
         assert not said
+
+
+async def test_a_worker_hears_what_was_spent_before_it_has_the_catalogue_and_once(tmp_path: Path) -> None:
+    words = [Covered(spent=(Spent(purse="a"),)), Lessons(learned={})]
+    with listen(tmp_path) as listener:
+        server = LinkServer(OLD, print, lambda: words)
+        await server.start(listener)
+        worker = Worker(tmp_path, "")
+        assert [await worker.next() for _ in range(3)] == [*words, Catalogue(snapshot=OLD)]
+        (peer,) = server.peers
+        worker.link.send(Hello(slot=0, incarnation="named", pid=1, snapshot="old"))
+        await until(lambda: peer.hello is not None and peer.hello.incarnation == "named")
+        server.tell(Covered(spent=()))
+        assert await worker.next() == Covered(spent=())
+        worker.link.close()
+        server.close()
+        await asyncio.sleep(0.001)
+
+
+async def test_a_question_is_answered_to_who_asked(tmp_path: Path) -> None:
+    asked: list[AskSpent] = []
+
+    async def answer(question: AskSpent) -> SpentAnswer:
+        asked.append(question)
+        return SpentAnswer(number=question.number, spent=(Spent(purse=question.purses[0]),))
+
+    with listen(tmp_path) as listener:
+        server = LinkServer(OLD, print, answer=answer)
+        await server.start(listener)
+        one, other = Worker(tmp_path, "old"), Worker(tmp_path, "old", 1)
+        assert await asyncio.wait_for(one.link.ask_spent(["a"], 20), 10) == (Spent(purse="a"),)
+        assert await asyncio.wait_for(other.link.ask_spent(["b"], 20), 10) == (Spent(purse="b"),)
+        assert [question.purses for question in asked] == [("a",), ("b",)]
+        for worker in (one, other):
+            assert worker.heard.empty()
+            worker.link.close()
+        server.close()
+        await asyncio.sleep(0.001)
+
+
+async def test_it_lets_go_of_what_it_cannot_answer_any_more(tmp_path: Path) -> None:
+    waiting = asyncio.Event()
+
+    async def never(_: AskSpent) -> SpentAnswer:
+        waiting.set()
+        await asyncio.Event().wait()
+        raise AssertionError("it is given up")
+
+    with listen(tmp_path) as listener:
+        server = LinkServer(OLD, print, answer=never)
+        await server.start(listener)
+        worker = Worker(tmp_path, "old")
+        asking = asyncio.ensure_future(worker.link.ask_spent(["a"], 0.2))
+        await asyncio.wait_for(waiting.wait(), 10)
+        server.close()
+        assert await asking is None
+        worker.link.close()
+        await asyncio.sleep(0.001)
+    assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -5,7 +5,7 @@ import gc
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -13,14 +13,33 @@ import msgspec
 import pytest
 
 from headrace.config.draft import load
+from headrace.journal.place import Incarnation
+from headrace.journal.writer import Writer
 from headrace.link.address import listen
 from headrace.link.channel import Channel
-from headrace.link.messages import Drain, End, Leaving, Ready, Snapshot, Stop, ToSupervisor, Unable, WorkerBoot
+from headrace.link.figures import FIGURES_FILE, Figures
+from headrace.link.messages import (
+    Covered,
+    Drain,
+    End,
+    Leaving,
+    Lessons,
+    Ready,
+    Snapshot,
+    Stop,
+    ToSupervisor,
+    Unable,
+    WorkerBoot,
+)
 from headrace.link.server import LinkServer
 from headrace.link.snapshot import SNAPSHOT_FILE, Kept, snapshot_of
+from headrace.model.allowance import Spent
 from headrace.model.catalogue import CatalogueParts
+from headrace.model.entry import Checkpoint, Money, Opened
+from headrace.model.estimate import Learned
 from headrace.model.settings import ServerSettings, StateSettings, StreamSettings
 from headrace.worker.process import Process
+from headrace.worker.worker import Worker
 from tests.stand.gateway import SECRET, run
 
 KEY = "sk-hr-first-0123456789abcdef"
@@ -91,7 +110,7 @@ class Stage:
         await asyncio.get_running_loop().create_unix_connection(lambda: self.channel, sock=ours)
         self.process = asyncio.create_task(Process().run(theirs))
 
-    def snapshot(self, key: str = KEY) -> Snapshot:
+    def snapshot(self, key: str = KEY, more: str = "") -> Snapshot:
         """With one channel, one model, and this key."""
         path = self.folder / "headrace.yaml"
         path.write_text(
@@ -100,16 +119,16 @@ channels:
   up: {{base_url: "http://127.0.0.1:{self.upstream}/v1", allow_http: true, protocols: [chat],
        credentials: [{{name: m, secret: s}}]}}
 models: {{m: {{routes: [{{channel: up}}]}}}}
-keys: [{{name: k, secret: {key}}}]
+keys: [{{name: k, secret: {key}{more}}}]
 """
         )
         path.chmod(0o600)
         made = load(path).resolve(SECRET)
         return snapshot_of(made.settings.stream, made.catalogue)
 
-    def keep(self, key: str = KEY) -> None:
+    def keep(self, key: str = KEY, more: str = "") -> None:
         """The snapshot that lies on the disk."""
-        SNAPSHOT_FILE.write(Path(self.state.directory), SECRET, Kept(snapshot=self.snapshot(key)))
+        SNAPSHOT_FILE.write(Path(self.state.directory), SECRET, Kept(snapshot=self.snapshot(key, more)))
 
     def boot(self, notice: float = 0.05, drain: float = 30.0) -> None:
         server = ServerSettings(drain=drain, drain_notice=notice)
@@ -367,3 +386,75 @@ def test_a_word_of_the_link_before_it_serves_is_harmless() -> None:
         Process()._hear(Stop(id="x"))
 
     run(script())
+
+
+PURSE = "key:k|total|0"
+
+
+class Heard:
+    """What workers are told of money and models, and whether they served then."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, stage: Stage) -> None:
+        self.spent: list[tuple[bool, dict[str, Spent]]] = []
+        self.learned: list[object] = []
+        self.change = asyncio.Event()
+        self._stage = stage
+        monkeypatch.setattr(Worker, "cover", lambda _, spent: self._cover(spent))
+        monkeypatch.setattr(Worker, "learn", lambda _, learned: self._learn(learned))
+
+    def _cover(self, spent: Sequence[Spent]) -> None:
+        self.spent.append((Ready() in self._stage.heard, {one.purse: one for one in spent}))
+        self._stage.change.set()
+
+    def _learn(self, learned: object) -> None:
+        self.learned.append(learned)
+
+
+def test_before_it_serves_it_knows_what_disk_and_journals_tell_of_budgets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody else is there: no control process, no database."""
+
+    async def script(stage: Stage) -> None:
+        heard = Heard(monkeypatch, stage)
+        stage.keep(more=", budget: {amount: 1, window: total}")
+        told, learned = (Spent(purse=PURSE, settled=100),), {"m": Learned(output_p95=7)}
+        FIGURES_FILE.write(Path(stage.state.directory), SECRET, Figures(at=1.0, spent=told, learned=learned))
+        lost = Writer(Incarnation.of(Path(stage.state.directory), "n", 1, "lost"), asyncio.get_running_loop())
+        lost.append(Opened(id="hr_1", at=2.0, protocol="chat", key="k"))
+        lost.append(Checkpoint(id="hr_1", duration_s=1.0, money=Money(counted=5)))
+        await asyncio.sleep(0)
+        lost.close()
+        stage.boot()
+        await stage.ready()
+        assert heard.spent == [(False, {PURSE: Spent(purse=PURSE, settled=100, parts={"lost": 5})})]
+        assert heard.learned == [learned]
+        stage.channel.send(Drain())
+        assert await stage.ended() == 0
+
+    staging(tmp_path, script)
+
+
+def test_what_the_link_tells_before_there_is_a_worker_reaches_it_before_it_serves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def script(stage: Stage) -> None:
+        heard = Heard(monkeypatch, stage)
+        words = [Covered(spent=(Spent(purse=PURSE, settled=1),)), Lessons(learned={"m": Learned(output_p95=7)})]
+        with listen(Path(stage.state.directory)) as listener:
+            server = LinkServer(stage.snapshot(more=", budget: {amount: 1, window: total}"), print, lambda: words)
+            await server.start(listener.dup())
+            stage.boot()
+            await stage.ready()
+            assert (False, {PURSE: Spent(purse=PURSE, settled=1)}) in heard.spent
+            assert heard.learned[-1] == {"m": Learned(output_p95=7)}
+            (peer,) = server.peers
+            incarnations = {path.name for path in (tmp_path / "state" / "journal" / "n" / "1").iterdir()}
+            await stage.until(lambda: peer.hello is not None and {peer.hello.incarnation} == incarnations)
+            server.tell(Covered(spent=(Spent(purse=PURSE, settled=2),)))
+            await stage.until(lambda: (True, {PURSE: Spent(purse=PURSE, settled=2)}) in heard.spent)
+            server.close()
+            stage.channel.send(Drain())
+            assert await stage.ended() == 0
+
+    staging(tmp_path, script)

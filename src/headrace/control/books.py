@@ -1,21 +1,29 @@
 """The database as the control process uses it: made ready once, journals taken into it, its objects followed.
 
-prepare (migrate, or check) ──▶ journals into the ledger, for ever
+prepare (migrate, or check) ──▶ journals into the ledger, for ever; what was spent, as that goes on
           │ again until it works        objects: read at first, then whenever they have changed
           └── meanwhile nothing is known of the database, and nothing waits for it
 """
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from headrace.control.ingest import Ingest
+from headrace.control.spending import Spending
+from headrace.control.telling import Telling
 from headrace.journal.place import incarnations
+from headrace.link.messages import AskSpent, SpentAnswer
+from headrace.model.allowance import Spent
 from headrace.model.catalogue import StoredObject
+from headrace.model.entry import Entry
+from headrace.model.estimate import Learned
+from headrace.model.purses import purse_parts
 from headrace.model.settings import StateSettings
 from headrace.sealing import seal, unseal
 from headrace.state.database import Database
@@ -23,9 +31,14 @@ from headrace.state.errors import StateError
 from headrace.state.ledger import Ledger
 from headrace.state.migration import check, migrate
 from headrace.state.objects import Objects
+from headrace.state.spending import Purse, spent
 
 LOOK_S: Final = 2.0
 """Between two looks at whether the objects have changed."""
+ANSWER_S: Final = 3.0
+"""So long a question of a worker waits for the journals to be taken."""
+WARM: Final = 5000
+"""Entries of the ledger that are learned from at a start."""
 AWAY_S: Final = 3.0
 """So long an end waits for a database that is away; the next start takes what is left."""
 
@@ -44,15 +57,19 @@ class Books:
         self._may_migrate = may_migrate
         self._database = Database.open(state.database, directory)
         self._objects = Objects(self._database, partial(seal, state.secret), partial(unseal, state.secret))
-        self._ingest = Ingest(directory, Ledger(self._database), say, write_log, self._prepare)
+        self._ledger = Ledger(self._database)
+        self._ingest = Ingest(directory, self._ledger, say, write_log, self._prepare)
+        spending = Spending(self._spent, self._ledger.open_exchanges, time.time)
+        self.telling = self._ingest.follower = Telling(state, self._ingest, spending, _Unlearned(), say)
         self._prepared = asyncio.Event()
         self._stamp: object = None
         self._faults: tuple[str, ...] = ()
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Begin to take journals."""
-        self._tasks.append(asyncio.get_running_loop().create_task(self._ingest.run()))
+        """Begin to take journals, and to learn from what was taken before."""
+        loop = asyncio.get_running_loop()
+        self._tasks += (loop.create_task(self._ingest.run()), loop.create_task(self._warm()))
 
     async def first_objects(self, most_s: float) -> tuple[StoredObject, ...] | None:
         """The objects; None where the database does not tell them in time."""
@@ -67,6 +84,15 @@ class Books:
         """Call `on_objects` with the objects whenever they are others than the last that were read, or are told again
         after they were not; `on_doubt` when the database does not tell them."""
         self._tasks.append(asyncio.get_running_loop().create_task(self._follow(on_objects, on_doubt)))
+
+    async def answer(self, question: AskSpent) -> SpentAnswer:
+        """What was spent, with all that this node's journals hold now; None where that cannot be told in time."""
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                await self._ingest.caught_up()
+                return SpentAnswer(number=question.number, spent=await self._spent(question.purses))
+        except (StateError, TimeoutError, ValueError):  # ValueError: a purse that this version does not know
+            return SpentAnswer(number=question.number, spent=None)
 
     async def drain(self, most_s: float, *, orphans: bool) -> None:
         """Wait until what is in the journals is in the database, at most so long.
@@ -103,6 +129,7 @@ class Books:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.telling.close()
         with suppress(StateError):
             await self._database.close()
 
@@ -114,6 +141,17 @@ class Books:
         else:
             await check(self._database)
         self._prepared.set()
+
+    async def _spent(self, purses: Sequence[str]) -> tuple[Spent, ...]:
+        """What the ledger has of each."""
+        return await spent(self._database, [Purse(*purse_parts(one)) for one in purses])
+
+    async def _warm(self) -> None:
+        """Learn from the newest entries. One that comes meanwhile may count twice, which changes no ratio."""
+        await self._prepared.wait()
+        with suppress(StateError):
+            newest = [entry async for entry in self._ledger.entries(limit=WARM, newest_first=True)]
+            self.telling.warm(reversed(newest))
 
     async def _follow(self, on_objects: Objecting, on_doubt: Callable[[], Awaitable[None]]) -> None:
         await self._prepared.wait()
@@ -140,6 +178,17 @@ class Books:
                 self._say(fault)
         self._faults = found.faults
         return found.objects
+
+
+class _Unlearned:
+    """Where nothing is learned."""
+
+    def add(self, entry: Entry) -> None:
+        """One more."""
+
+    def learned(self) -> dict[str, Learned]:
+        """Nothing."""
+        return {}
 
 
 def write_log(lines: bytes) -> None:

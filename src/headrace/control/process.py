@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from headrace.control.books import Books
 from headrace.control.catalogue import CatalogueSource
+from headrace.control.telling import Telling
 from headrace.link.channel import adopted
 from headrace.link.messages import ControlBoot, Ready, Unable
 from headrace.link.orders import Order, Orders
@@ -33,29 +34,32 @@ DATABASE_S: Final = 5.0
 """So long a start waits for the database before it goes on with what that had before."""
 LAST_S: Final = 15.0
 """Beyond server.drain: the time that workers take to end what still runs then."""
+COVER_S: Final = 2.0
+"""So long a catalogue with a new budget waits to hear what was spent of it."""
 FAILED: Final = 1
 
 
 class Publisher:
     """Brings what is served to the disk and to the workers: one change after the other."""
 
-    def __init__(self, boot: ControlBoot, source: CatalogueSource, link: LinkServer) -> None:
+    def __init__(self, boot: ControlBoot, source: CatalogueSource, link: LinkServer, telling: Telling) -> None:
         self.source = source
         self._boot = boot
         self._link = link
+        self._telling = telling
         self._turn = asyncio.Lock()
 
     async def read(self) -> None:
         """The file may be another."""
         async with self._turn:
             if await self.source.read():
-                self._publish()
+                await self._publish()
 
     async def take(self, objects: tuple[StoredObject, ...]) -> None:
         """The database has other objects."""
         async with self._turn:
             if await self.source.take(objects):
-                self._publish()
+                await self._publish()
             else:
                 _keep(self._boot, self.source)  # shadowed ones are kept, too
 
@@ -63,12 +67,14 @@ class Publisher:
         """The database does not tell its objects."""
         async with self._turn:
             if self.source.doubt():
-                self._publish()
+                await self._publish()
 
-    def _publish(self) -> None:
-        assert self.source.snapshot is not None
+    async def _publish(self) -> None:
+        snapshot = self.source.snapshot
+        assert snapshot is not None
+        await self._telling.cover(snapshot.parts, COVER_S)
         _keep(self._boot, self.source)
-        self._link.publish(self.source.snapshot)
+        self._link.publish(snapshot)
 
 
 class Process:
@@ -112,9 +118,12 @@ class Process:
         if source.snapshot is None:
             self._orders.send(Unable(reason="the file is bad, and there is no snapshot from before"))
             return FAILED
+        telling = books.telling
+        await telling.cover(source.snapshot.parts, DATABASE_S if told is not None else 0.0)
         if kept is None or (kept.snapshot, kept.objects) != (source.snapshot, source.objects):
             _keep(boot, source)
-        link = LinkServer(source.snapshot, say)
+        link = LinkServer(source.snapshot, say, telling.greeting, books.answer)
+        telling.start(link.tell)
         await link.start(adopted(boot.link))
         self._orders.send(Ready())
         # What is here stays. Of a batch's many small objects most live until it is taken: with the usual threshold
@@ -122,7 +131,7 @@ class Process:
         gc.collect()
         gc.freeze()
         gc.set_threshold(YOUNG)
-        publisher = Publisher(boot, source, link)
+        publisher = Publisher(boot, source, link, telling)
         books.follow(publisher.take, publisher.doubt)
         watching = self._loop.create_task(self._watch(publisher))
         try:

@@ -3,11 +3,11 @@
     AWAY ──connected──▶ OPEN ──closed──▶ AWAY (tries again after 0.1 s, doubling to 2 s)
 
 Nothing on the line waits for it. While no control process accepts, a connection waits in the socket's queue with the
-worker's first word in it.
+worker's first word in it. A question is asked again on each connection until it is answered, or given up.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,12 +15,15 @@ import msgspec
 
 from headrace.link.address import connect
 from headrace.link.channel import Channel
-from headrace.link.messages import Hello, ToWorker
+from headrace.link.messages import AskSpent, Hello, SpentAnswer, ToWorker
+from headrace.model.allowance import Spent
 
 FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 2.0
 MOST_UNSENT: Final = 1024 * 1024
 """Bytes that wait for a control process that does not read; gauges beyond are left out, for newer ones will come."""
+ASK_S: Final = 4.0
+"""So long an answer is waited for: the control process may be starting."""
 
 _DECODER: Final = msgspec.msgpack.Decoder(ToWorker)
 
@@ -38,6 +41,9 @@ class LinkClient:
         self._timer: asyncio.TimerHandle | None = None
         self._opening: asyncio.Task[None] | None = None
         self._closed = False
+        self._asked: dict[int, tuple[AskSpent, asyncio.Future[tuple[Spent, ...] | None]]] = {}
+        """What waits for an answer, by its number."""
+        self._questions = 0
 
     @property
     def is_open(self) -> bool:
@@ -53,6 +59,22 @@ class LinkClient:
         channel = self._channel
         if channel is not None and channel.unsent < MOST_UNSENT:
             channel.send(message)
+
+    async def ask_spent(self, purses: Sequence[str], most_s: float = ASK_S) -> tuple[Spent, ...] | None:
+        """What was spent of these, with all that this node's journals hold when the question arrives. None where nobody
+        tells it within so many seconds."""
+        self._questions += 1
+        question = AskSpent(number=self._questions, purses=tuple(purses))
+        answer: asyncio.Future[tuple[Spent, ...] | None] = self._loop.create_future()
+        self._asked[question.number] = (question, answer)
+        self.send(question)
+        try:
+            async with asyncio.timeout(most_s):
+                return await answer
+        except TimeoutError:
+            return None
+        finally:
+            del self._asked[question.number]
 
     def close(self) -> None:
         """End the connection, and the attempts."""
@@ -78,10 +100,15 @@ class LinkClient:
             sock.close()
             raise
         channel.send(self._hello())
+        for question, _ in self._asked.values():
+            channel.send(question)
 
     def _take(self, message: ToWorker) -> None:
         self._pause_s = FIRST_PAUSE_S  # somebody answers
-        self._on_message(message)
+        if not isinstance(message, SpentAnswer):
+            self._on_message(message)
+        elif (asked := self._asked.get(message.number)) is not None and not asked[1].done():
+            asked[1].set_result(message.spent)
 
     def _lost(self, reason: str) -> None:
         self._channel = None

@@ -3,8 +3,8 @@
     supervisor ──WorkerBoot, ControlBoot──▶ child      over a socket pair of theirs; its end is the word to drain
     supervisor ──Drain, Reload, End──▶ child
     supervisor ◀──Ready, Unable, Leaving── child
-    worker ──Hello, Gauges, OpenStreams──▶ control     over the Unix socket `link.sock` of the state directory
-    worker ◀──Catalogue, Stop── control
+    worker ──Hello, Gauges, OpenStreams, AskSpent──▶ control     over the Unix socket `link.sock`, which lies in the
+    worker ◀──Covered, Lessons, Catalogue, Stop, SpentAnswer── control     state directory
 
 A message is MessagePack with a tag; `frame` has the bytes around it. A roll may bring a later version's worker to an
 earlier one's supervisor and control process, so a field that is added has a default.
@@ -12,7 +12,9 @@ earlier one's supervisor and control process, so a field that is added has a def
 
 import msgspec
 
+from headrace.model.allowance import Spent
 from headrace.model.catalogue import CatalogueParts
+from headrace.model.estimate import Learned
 from headrace.model.settings import ServerSettings, StateSettings, StreamSettings
 
 
@@ -120,6 +122,34 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, tag="catalogue"):
     snapshot: Snapshot
 
 
+class Covered(msgspec.Struct, frozen=True, kw_only=True, tag="covered"):
+    """What the ledger has of budgets: of all at a worker's first word, then of those that have changed. A catalogue
+    with a new budget comes behind what has been spent of it."""
+
+    spent: tuple[Spent, ...]
+
+
+class Lessons(msgspec.Struct, frozen=True, kw_only=True, tag="lessons"):
+    """What completed entries taught, by model: of all models at a worker's first word, then where it is another."""
+
+    learned: dict[str, Learned]
+
+
+class AskSpent(msgspec.Struct, frozen=True, kw_only=True, tag="ask_spent"):
+    """A worker has to know what was spent of these, with all that its node's journals hold at this moment."""
+
+    number: int
+    """The answer has the same; no two questions on one connection share it."""
+    purses: tuple[str, ...]
+
+
+class SpentAnswer(msgspec.Struct, frozen=True, kw_only=True, tag="spent_answer"):
+    """What was spent; None where the database cannot tell it in time."""
+
+    number: int
+    spent: tuple[Spent, ...] | None
+
+
 class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
     """End one exchange: an operator wants it."""
 
@@ -128,5 +158,5 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
 
 FromSupervisor = WorkerBoot | ControlBoot | Drain | End | Reload
 ToSupervisor = Ready | Unable | Leaving
-FromWorker = Hello | Gauges | OpenStreams
-ToWorker = Catalogue | Stop
+FromWorker = Hello | Gauges | OpenStreams | AskSpent
+ToWorker = Covered | Lessons | Catalogue | Stop | SpentAnswer

@@ -13,6 +13,7 @@ import asyncio
 import os
 import socket
 import sys
+import time
 from pathlib import Path
 from typing import Final
 
@@ -20,8 +21,10 @@ from headrace.link.channel import adopted
 from headrace.link.client import LinkClient
 from headrace.link.messages import (
     Catalogue,
+    Covered,
     Hello,
     Leaving,
+    Lessons,
     Ready,
     Snapshot,
     Stop,
@@ -32,7 +35,9 @@ from headrace.link.messages import (
 from headrace.link.orders import Order, Orders
 from headrace.link.sealed_file import SealedFileError
 from headrace.link.snapshot import SNAPSHOT_FILE
+from headrace.model.purses import Budgets
 from headrace.model.settings import Settings
+from headrace.worker.rest import Start, read_start
 from headrace.worker.standing import Standing
 from headrace.worker.worker import Worker
 
@@ -48,6 +53,8 @@ class Process:
         self._orders = Orders(WorkerBoot, self._end)
         self._first: asyncio.Future[Snapshot] = self._loop.create_future()
         self._snapshot: Snapshot | None = None
+        self._early: list[Covered | Lessons] = []
+        """What the link has said while there was no worker."""
         self._worker: Worker | None = None
         self._title = "worker"
 
@@ -69,19 +76,19 @@ class Process:
         link.start()
         try:
             found = await self._orders.unless_ordered(self._first)
-            return 0 if found is None else await self._serve(boot, found, link)
+            return 0 if found is None else await self._serve(boot, await self._start(boot, found), link)
         finally:
             link.close()
 
-    async def _serve(self, boot: WorkerBoot, found: Snapshot, link: LinkClient) -> int:
+    async def _serve(self, boot: WorkerBoot, start: Start, link: LinkClient) -> int:
         sockets = [adopted(descriptor) for descriptor in boot.listeners]
         try:
-            settings = Settings(boot.server, boot.state, found.stream)
-            self._worker = worker = Worker(settings, found.parts, self._report, boot.node, boot.slot)
+            worker = self._made(boot, start)
         except OSError as error:
             for sock in sockets:
                 sock.close()
             return self._unable(f"cannot write the journal in {boot.state.directory}: {error.strerror}")
+        link.send(self._hello(boot))  # again, with the name of its journal
         try:
             await worker.start(sockets)
         except OSError as error:
@@ -97,7 +104,7 @@ class Process:
             await worker.hand_over(lambda: self._orders.send(Leaving()), orphaned=order is Order.ORPHANED)
         return 0
 
-    # ---- the snapshot
+    # ---- what it knows before it serves
 
     def _read_disk(self, boot: WorkerBoot) -> None:
         try:
@@ -110,6 +117,24 @@ class Process:
         else:
             self._have(kept.snapshot)
 
+    async def _start(self, boot: WorkerBoot, found: Snapshot) -> Start:
+        """What was spent, as the disk tells it."""
+        budgets = Budgets.of(found.parts)
+        directory, secret = Path(boot.state.directory), boot.state.secret
+        return await asyncio.to_thread(read_start, directory, secret, budgets, time.time(), self._report)
+
+    def _made(self, boot: WorkerBoot, start: Start) -> Worker:
+        """The worker, which knows what the disk and the link have told. Raises OSError."""
+        snapshot = self._snapshot
+        assert snapshot is not None
+        settings = Settings(boot.server, boot.state, snapshot.stream)
+        self._worker = worker = Worker(settings, snapshot.parts, self._report, boot.node, boot.slot)
+        worker.cover(start.spent)
+        worker.learn(start.learned)
+        for message in self._early:
+            self._hear(message)
+        return worker
+
     # ---- the link
 
     def _hello(self, boot: WorkerBoot) -> Hello:
@@ -118,12 +143,18 @@ class Process:
         return Hello(slot=boot.slot, incarnation=incarnation, pid=os.getpid(), snapshot=version)
 
     def _hear(self, message: ToWorker) -> None:
+        worker = self._worker
         match message:
             case Catalogue(snapshot=snapshot):
                 self._have(snapshot)
-            case Stop(id=id):
-                if self._worker is not None:
-                    self._worker.stop_one(id)
+            case Covered() | Lessons() if worker is None:
+                self._early.append(message)
+            case Covered(spent=spent) if worker is not None:
+                worker.cover(spent)
+            case Lessons(learned=learned) if worker is not None:
+                worker.learn(learned)
+            case Stop(id=id) if worker is not None:
+                worker.stop_one(id)
 
     def _have(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot

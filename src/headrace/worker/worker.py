@@ -5,7 +5,7 @@ import contextlib
 import gc
 import os
 import socket
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,9 @@ from headrace.journal.writer import Writer
 from headrace.link.messages import Snapshot
 from headrace.listener.server import Server
 from headrace.listener.tls import server_context
+from headrace.model.allowance import Spent
 from headrace.model.catalogue import CatalogueParts
+from headrace.model.estimate import Learned
 from headrace.model.outcome import End, Outcome
 from headrace.model.problem import Kind, Problem
 from headrace.model.settings import Address, Settings
@@ -157,6 +159,12 @@ class Worker:
             if exchange.id == id:
                 exchange.stop(Outcome(End.STOPPED, "operator", _STOPPED_BY_OPERATOR))
                 return
+
+    def cover(self, spent: Sequence[Spent]) -> None:
+        """What the ledger and other workers' journals say of budgets."""
+
+    def learn(self, learned: Mapping[str, Learned]) -> None:
+        """What completed entries taught, by model; of others what they taught before holds."""
 
     async def _finish(self) -> None:
         await self._settle(self._settings.server.drain)
