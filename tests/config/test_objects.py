@@ -74,7 +74,7 @@ def test_good_objects_stand_behind_the_files(loaded: Loaded) -> None:
         [
             stored("model", "m", {"routes": [{"channel": "b"}, {"channel": "file", "weight": 3}], "reply": "5m"}),
             stored("channel", "b", CHANNEL | {"priority": -2, "home": True}),
-            stored("key", "k", {"digest": DIGEST, "owner": "people", "models": "m", "expires": None}),
+            stored("key", "k", {"digest": DIGEST, "owner": "people", "models": "m", "expires": None, "stop": True}),
             stored("key", "l", {"name": "l", "secret": "sk-hr-l-000000000000000"}),
             stored("owner", "people", {"name": "people"}),
         ],
@@ -88,6 +88,7 @@ def test_good_objects_stand_behind_the_files(loaded: Loaded) -> None:
     assert (parts.models[1].stream.stall, parts.models[1].stream.reply) == (60.0, 300.0), "under the file's section"
     assert parts.keys[1].digest == bytes.fromhex(DIGEST)
     assert parts.keys[2].digest == key_digest(digest_key(SECRET), b"sk-hr-l-000000000000000")
+    assert [key.stop for key in parts.keys] == [False, True, False]
     assert (parts.keys[1].limits.wait, parts.owners[1].limits.wait) == (3.0, 3.0)
     assert merged.loaded.settings == loaded.settings
 

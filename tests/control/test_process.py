@@ -25,6 +25,7 @@ from headrace.link.messages import Catalogue, ControlBoot, Covered, Drain, Hello
 from headrace.model.allowance import Spent
 from headrace.model.catalogue import ObjectKind, StoredObject
 from headrace.model.entry import Entry, Money, Opened
+from headrace.model.key import KeyState
 from headrace.model.settings import ServerSettings, StateSettings
 from headrace.sealing import seal, unseal
 from headrace.state.database import Database
@@ -192,6 +193,18 @@ def test_a_dead_workers_open_exchanges_are_spent_and_the_disk_knows(stage: Stage
         assert figures is not None
         assert [one.total for one in figures.spent] == [3]
         assert figures.positions["dead"].open == (), "its exchange is settled"
+
+    staging(stage, script)
+
+
+def test_a_key_that_is_revoked_at_once_says_so_in_the_catalogue(stage: Stage) -> None:
+    async def script(link: LinkClient) -> None:
+        await stage.put(KEY % "")
+        while len((await stage.next(Catalogue)).snapshot.parts.keys) < 2:
+            pass
+        await stage.put(KEY % ', "state": "disabled", "stop": true')
+        (_, key) = (await stage.next(Catalogue)).snapshot.parts.keys
+        assert (key.name, key.state, key.stop) == ("more", KeyState.DISABLED, True)
 
     staging(stage, script)
 

@@ -18,7 +18,7 @@ CHANNEL = Channel(
     frozenset({WireProtocol.CHAT, WireProtocol.RESPONSES}),
     (Credential("main", "sk-upstream"),),
 )
-KEY = Key("dev", bytes(32), owner="team", limits=Limits(concurrent=3), budget=Budget(7))
+KEY = Key("dev", bytes(32), owner="team", stop=True, limits=Limits(concurrent=3), budget=Budget(7))
 PARTS = CatalogueParts((CHANNEL,), (Model("m", (Route("up"),)),), (KEY,), (Owner("team", budget=Budget(9)),))
 OBJECTS = (StoredObject(ObjectKind.KEY, "other", '{"secret": "sk-hr-other"}'),)
 

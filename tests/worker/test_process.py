@@ -7,6 +7,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -37,6 +38,7 @@ from headrace.model.allowance import Spent
 from headrace.model.catalogue import CatalogueParts
 from headrace.model.entry import Checkpoint, Money, Opened
 from headrace.model.estimate import Learned
+from headrace.model.key import KeyState
 from headrace.model.settings import ServerSettings, StateSettings, StreamSettings
 from headrace.worker.process import Process
 from headrace.worker.worker import Worker
@@ -453,6 +455,35 @@ def test_what_the_link_tells_before_there_is_a_worker_reaches_it_before_it_serve
             await stage.until(lambda: peer.hello is not None and {peer.hello.incarnation} == incarnations)
             server.tell(Covered(spent=(Spent(purse=PURSE, settled=2),)))
             await stage.until(lambda: (True, {PURSE: Spent(purse=PURSE, settled=2)}) in heard.spent)
+            server.close()
+            stage.channel.send(Drain())
+            assert await stage.ended() == 0
+
+    staging(tmp_path, script)
+
+
+@pytest.mark.parametrize("stops", [True, False])
+def test_a_revoked_key_takes_what_runs_under_it_along_if_it_says_so(tmp_path: Path, stops: bool) -> None:
+    async def script(stage: Stage) -> None:
+        stage.keep()
+        with listen(Path(stage.state.directory)) as listener:
+            server = LinkServer(stage.snapshot(), print)
+            await server.start(listener.dup())
+            stage.boot()
+            await stage.ready()
+            reader, writer = await stage.stream()
+            before = stage.snapshot()
+            (key,) = before.parts.keys
+            revoked = replace(key, state=KeyState.DISABLED, stop=stops)
+            server.publish(snapshot_of(before.stream, replace(before.parts, keys=(revoked,))))
+            async with asyncio.timeout(10):
+                while await stage.status(KEY) != b"403":  # noqa: ASYNC110  nothing tells of it
+                    await asyncio.sleep(0.01)
+            if not stops:
+                stage.streams[0].end()
+            rest = await asyncio.wait_for(reader.readuntil(b"0\r\n\r\n"), 10)
+            assert (b'"code":"stopped"' in rest, b"[DONE]" in rest) == (stops, not stops)
+            writer.close()
             server.close()
             stage.channel.send(Drain())
             assert await stage.ended() == 0

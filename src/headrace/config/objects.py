@@ -180,7 +180,8 @@ class _Merger:
         if other := self.digests.get(digest):
             raise _BrokenError(f"has the same secret as key {other}")
         self.digests[digest] = options.name
-        self.keys[options.name] = replace(key_from_options(options, self.loaded.ground.waits), digest=digest)
+        key = key_from_options(options, self.loaded.ground.waits)
+        self.keys[options.name] = replace(key, digest=digest, stop=options.stop)
 
     def _options(self, kind: type[G], one: StoredObject, root: Block, location: tuple[str, ...]) -> G:
         reader = SectionReader(root, self.reading)

@@ -33,8 +33,8 @@ from headrace.state.migration import check, migrate
 from headrace.state.objects import Objects
 from headrace.state.spending import Purse, spent
 
-LOOK_S: Final = 2.0
-"""Between two looks at whether the objects have changed."""
+LOOK_S: Final = 0.4
+"""Between two looks at whether the objects have changed: what is put has its effect within a second."""
 ANSWER_S: Final = 3.0
 """So long a question of a worker waits for the journals to be taken."""
 WARM: Final = 5000

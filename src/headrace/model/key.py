@@ -89,6 +89,8 @@ class Key:
     expires: float | None = None
     """Seconds since the epoch."""
     state: KeyState = KeyState.ACTIVE
+    stop: bool = False
+    """Whether what runs under it ends at once when it is disabled."""
     origins: tuple[str, ...] = ()
     overrides: StreamOverrides = NO_OVERRIDES
     limits: Limits = NO_LIMITS

@@ -35,6 +35,7 @@ from headrace.link.messages import (
 from headrace.link.orders import Order, Orders
 from headrace.link.sealed_file import SealedFileError
 from headrace.link.snapshot import SNAPSHOT_FILE
+from headrace.model.key import KeyState
 from headrace.model.purses import Budgets
 from headrace.model.settings import Settings
 from headrace.worker.rest import Start, read_start
@@ -160,6 +161,9 @@ class Process:
         self._snapshot = snapshot
         if self._worker is not None:
             self._worker.apply(snapshot)
+            for key in snapshot.parts.keys:
+                if key.stop and key.state is KeyState.DISABLED:
+                    self._worker.stop_key(key.name)
         elif not self._first.done():
             self._first.set_result(snapshot)
 

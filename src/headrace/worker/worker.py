@@ -44,6 +44,7 @@ CLOSE_S = 2.0
 """So long connections may take to give away what is in them; half of it where all is to end at once."""
 _STOPPED = Problem(Kind.STOPPED, "The gateway is shutting down and ended this answer at its deadline.")
 _STOPPED_BY_OPERATOR = Problem(Kind.STOPPED, "An operator of the gateway ended this answer.")
+_REVOKED = Problem(Kind.STOPPED, "The key was revoked, and this answer was ended with it.")
 _JOURNAL_FULL = Problem(Kind.STOPPED, "The gateway has no room left to record this answer and ended it.")
 
 
@@ -159,6 +160,12 @@ class Worker:
             if exchange.id == id:
                 exchange.stop(Outcome(End.STOPPED, "operator", _STOPPED_BY_OPERATOR))
                 return
+
+    def stop_key(self, name: str) -> None:
+        """End every exchange of a key: it was revoked with all that runs under it."""
+        for exchange in tuple(self._front.running):
+            if exchange.key.name == name and exchange.refusal is None:
+                exchange.stop(Outcome(End.STOPPED, "revoked", _REVOKED))
 
     def cover(self, spent: Sequence[Spent]) -> None:
         """What the ledger and other workers' journals say of budgets."""

@@ -65,6 +65,7 @@ UNSET = {
     "model.stream[0].client_gone",
     "key.overrides[0].early_open_never",  # one of two says never
     "key.overrides[0].early_open_cold",
+    "key.stop",  # of keys in the database alone
     # no credential waits, and no owner for upstreams
     "channel.credentials[0].limits[0].wait",
     "channel.credentials[0].limits[0].upstream_wait",

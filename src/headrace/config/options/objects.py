@@ -215,6 +215,7 @@ class StoredKeyOptions(CommonKeyOptions):
 
     digest: Annotated[bytes, DIGEST] = Field(default=b"", description="The secret's digest.")
     secret: Annotated[Secret | None, SECRET] = Field(default=None, repr=False, description="What the client sends.")
+    stop: Switch = Field(default=_KEY.stop, description="Whether its streams end at once when it is disabled.")
 
 
 class StoredPriceOptions(Options):
