@@ -1,8 +1,8 @@
 """THE LINE: what happens to one request, in order, with its failure edges. Read `run` and `_line` from top to bottom.
 
-    body ── call ── model ── candidates ── attempts ── entry
-     │       │        │          │            │
-     └───────┴────────┴──────────┴────────────┴─▶ a Problem: refused in the client's dialect, or said in the stream
+    body ── call ── model ── candidates ── allowance ── attempts ── entry
+     │       │        │          │            │            │
+     └───────┴────────┴──────────┴────────────┴────────────┴─▶ a Problem: refused in the dialect, or said in the stream
 
 The stages do not know each other; what one needs of another passes through here. Whatever happens, one response is sent
 and one entry is written.
@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from headrace.account import Account
 from headrace.admission.admit import admit_call
 from headrace.http.coding import CodingError, decode_body, decoder
 from headrace.http.rules import (
@@ -24,7 +25,7 @@ from headrace.http.rules import (
     upstream_id_header,
     upstream_ids,
 )  # fmt: skip
-from headrace.journal.logbook import Course, Logbook
+from headrace.journal.logbook import NO_BILL, Course, Logbook
 from headrace.journal.writer import JournalError
 from headrace.metering.meter import Meter
 from headrace.model.channel import Model
@@ -34,21 +35,29 @@ from headrace.model.key import Key
 from headrace.model.outcome import End, Failure, Outcome
 from headrace.model.ports import ClientRequest
 from headrace.model.problem import LOST_OR_LATE, Kind, Problem
-from headrace.model.refusal import BAD_CODING, INTERNAL, NO_CHANNEL, NO_JOURNAL, SHUTDOWN, refused, refused_upstream
+from headrace.model.refusal import (
+    ALL_BUSY,
+    BAD_CODING,
+    INTERNAL,
+    NO_CHANNEL,
+    NO_JOURNAL,
+    SHUTDOWN,
+    refused,
+    refused_upstream,
+)
 from headrace.model.request import Call, ReplyHead
 from headrace.model.settings import StreamSettings
 from headrace.protocols.authorize import outgoing
 from headrace.protocols.interface import Api
 from headrace.protocols.voice import Voice
-from headrace.relay.clock import Clock
 from headrace.relay.machine import Machine
+from headrace.relay.machines import machine_for, machine_for_reply
 from headrace.relay.pump import Pump
-from headrace.relay.reply import ReplyClock, ReplyMachine
+from headrace.relay.reply import ReplyMachine
 from headrace.relay.tap import EventTap
 from headrace.relay.trace import Trace
 from headrace.routing.catalogue import Catalogue
 from headrace.routing.plan import Candidate, order
-from headrace.sse.array import framing
 from headrace.stages import Stages
 from headrace.upstream.attempt import Attempt
 from headrace.upstream.classify import final_problem, needs_body
@@ -61,7 +70,7 @@ class Exchange:
 
     __slots__ = (
         "_catalogue", "_judge", "_limits", "_machine", "_marks", "_meter", "_operation", "_pump", "_request",
-        "_stages", "_stopped", "_task", "_voice", "api", "call", "id", "key", "log", "refusal", "trace",
+        "_stages", "_stopped", "_task", "_voice", "account", "api", "call", "id", "key", "log", "refusal", "trace",
     )  # fmt: skip
 
     _limits: StreamSettings
@@ -87,6 +96,7 @@ class Exchange:
         self.api = api
         self._operation = operation
         self.log = Logbook(stages.journal, stages.loop.time, id, key, api.protocol.value, operation, request.head)
+        self.account = Account(stages, catalogue, key, self.log.at)
         self.call: Call | None = None
         self._machine: Machine | ReplyMachine | None = None
         self._pump: Pump | None = None
@@ -121,7 +131,7 @@ class Exchange:
             return refused(self.refusal)
         body = await self._read_body()
         if isinstance(body, Problem):
-            return self._unreadable(body)
+            return Outcome(End.CLIENT_GONE, "client left", body) if self._request.sink.gone else refused(body)
         call = self.api.inspect(self._request.head, body, self._operation)
         if isinstance(call, Problem):
             return refused(call)
@@ -132,6 +142,9 @@ class Exchange:
         candidates = self._plan(call, model)
         if not candidates:
             return refused(NO_CHANNEL)
+        if (problem := await self.account.admit(call, model, candidates)) is not None:
+            return refused(problem)
+        self._marks += self.account.room_headers(self.api.dialect)
         try:
             self.log.open(call)
         except JournalError as error:
@@ -156,15 +169,17 @@ class Exchange:
         self._voice = Voice(self.api, self._request.head, limits.keepalive_comment, self.id)
         pump = self._start_pump(call, limits)
         failures: list[Problem] = []
-        waiting = list(candidates)
-        repeated = False
+        waiting, candidate, repeated = list(candidates), candidates[0], False
         while pump.machine.outcome is None and len(failures) < limits.max_attempts:
-            if waiting:
-                candidate = waiting.pop(0)
-            elif repeated or not await self._may_repeat(failures, pump):
+            if not waiting:
+                if repeated or not await self._may_repeat(failures, pump):
+                    break
+                repeated, waiting = True, [candidate]
+            found = await self.account.find_place(waiting, pump.meanwhile)
+            if found is None:
+                failures.append(ALL_BUSY)
                 break
-            else:
-                repeated = True
+            candidate = waiting.pop(found)
             failure = await self._attempt(call, candidate, pump)
             if failure is not None:
                 failures.append(failure.problem)
@@ -174,8 +189,7 @@ class Exchange:
                 waiting = [other for other in waiting if not other.shares_credential(candidate)]
         refusal = refused(final_problem(failures))
         pump.end(refusal)  # the first ending wins: it may be over already
-        ended = pump.machine.outcome
-        return ended if ended is not None else refusal
+        return pump.machine.outcome or refusal
 
     async def _may_repeat(self, failures: list[Problem], pump: Pump) -> bool:
         """One more try on the last credential, after a pause."""
@@ -191,6 +205,7 @@ class Exchange:
         """One upstream request; None when the exchange is over, see the machine's outcome."""
         attempt, added_usage = self._open_attempt(call, candidate)
         self.log.attempting(candidate, attempt)
+        self.account.attempting(candidate)
         self._judge = None
         pump.begin(attempt)
         failure: Failure | None = None
@@ -201,20 +216,26 @@ class Exchange:
                 pump.lost()
             elif pump.machine.outcome is None:
                 self.log.answered(answer)
-                headers = downward(answer, candidate.channel.expose_limits) + self._marks + upstream_id_header(answer)
+                self._voice.observer = observer = self.api.observer(call, added_usage)
+                self._meter = meter = Meter(observer)
+                exposes = candidate.channel.expose_limits and not self.key.limits.limited
+                headers = downward(answer, exposes) + self._marks + upstream_id_header(answer)
                 try:
-                    failure = await self._relay(call, answer, headers, self._start_meter(call, added_usage), pump)
+                    failure = await self._relay(call, answer, headers, meter, pump)
                 except CodingError as error:
                     failure = Failure(replace(BAD_CODING, detail=str(error)))
         finally:
-            if failure is not None:
-                self._meter = None  # what it read belongs to no answer
-            self.log.attempted(failure, self._word(), pump.machine.outcome)
+            self._note_attempt(failure, pump.machine.outcome)
             attempt.close()
         return failure
 
-    def _word(self) -> str:
-        return self._judge.word if self._judge is not None else ""
+    def _note_attempt(self, failure: Failure | None, outcome: Outcome | None) -> None:
+        """The attempt is over: what came of it, and what it spent."""
+        seen = self._meter.observer if self._meter is not None else None
+        if failure is not None:
+            self._meter = None  # what it read belongs to no answer
+        word = self._judge.word if self._judge is not None else ""
+        self.log.attempted(failure, word, outcome, self.account.attempted(seen, failed=failure is not None))
 
     def _is_replaceable(self) -> bool:
         """Whether the last reply was not what was asked for: an error in a 200 is worth a second opinion, whoever it
@@ -222,20 +243,12 @@ class Exchange:
         return self._judge is not None and self._judge.replaceable
 
     def _open_attempt(self, call: Call, candidate: Candidate) -> tuple[Attempt, bool]:
-        """The attempt, and whether it asks for usage that the client did not ask for.
-
-        The request itself is not kept here: it would stay in memory for as long as the stream runs.
-        """
+        """The attempt, and whether it asks for usage that the client did not ask for. The request itself is not kept
+        here: it would stay in memory for as long as the stream runs."""
         channel = candidate.channel
         request = self.api.address(call, self._request.head, channel, candidate.upstream_model)
         request = outgoing(request, self._request.head, candidate.presentation)
         return self._stages.upstream.attempt(channel, request), request.added_usage
-
-    def _start_meter(self, call: Call, added_usage: bool) -> Meter:
-        observer = self.api.observer(call, added_usage)
-        self._voice.observer = observer
-        self._meter = Meter(observer)
-        return self._meter
 
     async def _relay(self, call: Call, head: ReplyHead, headers: Headers, meter: Meter, pump: Pump) -> Failure | None:
         """Relay what this head announces; as a stream where a stream was asked for and came."""
@@ -249,7 +262,7 @@ class Exchange:
         promised = isinstance(machine, Machine) and machine.head_sent and head.status < 300
         if (promised or not needs_body(head, call.asked)) and (failure := judge(b"", whole=False)) is not None:
             return failure
-        reply = machine if isinstance(machine, ReplyMachine) else self._reply_machine(machine)
+        reply = machine_for_reply(machine, self._limits, self.log.began, self._now(), self.trace)
         fault = head.status >= 400
         encoding = b",".join(head.every(b"content-encoding"))
         meaning = partial(refused_upstream, head) if fault else partial(meter.observe_body, encoding=encoding)
@@ -278,39 +291,22 @@ class Exchange:
 
     def _start_pump(self, call: Call, limits: StreamSettings) -> Pump:
         stages = self._stages
-        machine: Machine | ReplyMachine
-        if call.stream:
-            clock = Clock(limits, self.log.began, self._now())
-            comments = self.api.keeps_comments
-            machine = Machine(limits, self._voice, clock, self.trace, comments, framing(call.asked))
-        else:
-            machine = ReplyMachine(limits, ReplyClock(limits, self.log.began), self.trace)
-        self._machine = machine
+        comments = self.api.keeps_comments
+        self._machine = machine = machine_for(
+            call, limits, self._voice, self.log.began, self._now(), self.trace, keeps_comments=comments
+        )
         # Only a stream's head can go out before its upstream's.
         opening = stream_head(self._marks) if call.stream else []
         self._pump = Pump(machine, limits, self._request.sink, stages.share, opening, self._committed, self._ended)
         self._pump.start()
         return self._pump
 
-    def _reply_machine(self, promised: Machine | None) -> ReplyMachine:
-        """A machine for one reply without streaming to a request that asked for a stream.
-
-        It waits for the first byte no longer than a stream would. Where a stream's head has gone out already, it can
-        end nothing by itself.
-        """
-        limits, now = self._limits, self._now()
-        left = limits.first_event if promised is None else promised.clock.left_for_first_event(now)
-        limits = replace(limits, reply=left)
-        clock = ReplyClock(limits, self.log.began)
-        machine = ReplyMachine(limits, clock, self.trace, promised is not None and promised.head_sent)
-        machine.begin(now)
-        return machine
-
     def _committed(self) -> None:
         """The exchange is bound to its attempt: the request is not needed again. A reply that is all here goes out in
         this call, and the request with it."""
         if self._pump is not None and self._pump.machine.outcome is not None:
             return
+        self.account.count_sent()
         self._request.free_body()
         head = self._request.head
         head.keep(identity(head))
@@ -321,7 +317,7 @@ class Exchange:
     def _ended(self, outcome: Outcome) -> None:
         """The transport has all that the client gets: the entry goes in this turn. The task's is two later."""
         self._stages.checkpoints.end(self)
-        self.log.attempted(None, self._word(), outcome)
+        self._note_attempt(None, outcome)
         self._write_entry(outcome)
 
     # ---- others end it
@@ -346,6 +342,7 @@ class Exchange:
             if not self.log.closed:
                 self._write_entry(outcome)
         finally:
+            self.account.settle(NO_BILL)
             self._request.free_body()
             self._pump = self._machine = self._task = None
 
@@ -373,20 +370,23 @@ class Exchange:
         moved = self.log.has_moved(trace.events, trace.heartbeats, trace.released)
         return self.log.checkpoint(self._course(), now) if moved else None
 
-    def _course(self) -> Course:
+    def _course(self, end: End | None = None) -> Course:
+        """How it went; `end` None: so far. What was read for one that is refused belongs to no answer."""
         meter, machine, sink = self._meter, self._machine, self._request.sink
         wire = self.trace.wire(self.log.began, sink.hash_out(), meter.unreadable if meter is not None else 0)
-        observer = meter.observer if meter is not None else None
-        return Course(observer, wire, sink.started, machine is not None and machine.early_open)
+        observer = meter.observer if meter is not None and end is not End.REFUSED else None
+        bill = self.account.bill(observer, end, begun=self.trace.events > 0)
+        return Course(observer, bill, wire, sink.started, machine is not None and machine.early_open)
 
     def _write_entry(self, outcome: Outcome) -> None:
+        """The entry, and what was taken given back for what it says."""
+        course = self._course(outcome.end)
         try:
-            self.log.close(outcome, self.call, self._course())
+            self.log.close(outcome, self.call, course)
         except JournalError as error:
             self._stages.report(f"the entry of {self.id} could not be written: {error}")
-
-    def _unreadable(self, problem: Problem) -> Outcome:
-        return Outcome(End.CLIENT_GONE, "client left", problem) if self._request.sink.gone else refused(problem)
+        finally:
+            self.account.settle(course.bill)
 
     def _own_fault(self, error: Exception) -> Outcome:
         problem = replace(INTERNAL, detail=f"{type(error).__name__}: {error}")

@@ -5,7 +5,8 @@ import time
 from collections import Counter
 
 from headrace.admission.admit import unknown_model
-from headrace.admission.authenticate import authenticate
+from headrace.admission.authenticate import authenticate, authenticate_for_usage
+from headrace.admission.standing import standing_claims, usage_page
 from headrace.exchange import Exchange
 from headrace.http.cors import is_preflight, preflight, reply_headers
 from headrace.http.rules import id_headers
@@ -13,7 +14,7 @@ from headrace.http.surface import Endpoint, Place, dialect_of, find
 from headrace.journal.ids import Ids
 from headrace.model.headers import Headers
 from headrace.model.key import Key, KeyDigest, digest_key
-from headrace.model.outcome import Outcome
+from headrace.model.outcome import End, Outcome
 from headrace.model.ports import ClientRequest
 from headrace.model.problem import Kind, Problem
 from headrace.model.request import Reply, RequestHead
@@ -44,6 +45,7 @@ class Front:
         """Whether new exchanges are refused."""
         self.counts: Counter[str] = Counter()
         self.running: dict[Exchange, asyncio.Task[None]] = {}
+        self._pages: set[asyncio.Task[None]] = set()
         self._stages = stages
         self._ids = ids
         self._origins = stages.settings.server.cors_origins
@@ -92,6 +94,18 @@ class Front:
             if exchange.refusal is None:
                 exchange.stop(outcome)
 
+    def stop_key(self, name: str, outcome: Outcome) -> None:
+        """End every running exchange of a key."""
+        for exchange in tuple(self.running):
+            if exchange.refusal is None and exchange.key.name == name:
+                exchange.stop(outcome)
+
+    def stop_spending(self, purse: str) -> None:
+        """End every running exchange that is paid from a budget: it is spent, and wants that."""
+        for exchange in tuple(self.running):
+            if exchange.refusal is None and exchange.account.is_paid_from(purse):
+                exchange.stop(_BUDGET_SPENT)
+
     def _exchange(self, request: ClientRequest, endpoint: Endpoint) -> None:
         key = self._key(request)
         if isinstance(key, Problem):
@@ -122,8 +136,26 @@ class Front:
                 self._answer(request, Reply(200 if self.ready else 503, [_JSON], body))
             case Place.ABOUT:
                 self._answer(request, Reply(200, [_JSON], _ABOUT))
+            case Place.USAGE:
+                self._usage(request)
             case _:
                 self._models(request, endpoint)
+
+    def _usage(self, request: ClientRequest) -> None:
+        key = authenticate_for_usage(request.head, self.catalogue, self._digest, self._proxies)
+        if isinstance(key, Problem):
+            self._refuse(request, key)
+            return
+        task = self._stages.loop.create_task(self._tell_usage(request, key))
+        self._pages.add(task)
+        task.add_done_callback(self._pages.discard)
+
+    async def _tell_usage(self, request: ClientRequest, key: Key) -> None:
+        now = time.time()
+        asked = standing_claims(key, self.catalogue.owner(key.owner), now)
+        balances = await self._stages.counters.balances(asked)
+        if not request.sink.gone:
+            self._answer(request, Reply(200, [_JSON], usage_page(key, asked, balances, now)))
 
     def _models(self, request: ClientRequest, endpoint: Endpoint) -> None:
         key = self._key(request)
@@ -160,4 +192,9 @@ class Front:
         sink.finish()
 
 
+_BUDGET_SPENT = Outcome(
+    End.STOPPED,
+    "budget",
+    Problem(Kind.STOPPED, "The budget that this answer was to be paid from is spent, so the gateway ended it."),
+)
 _DRAINING = Problem(Kind.DRAINING, "This instance is shutting down. Try again: another will answer.", retry_after_s=1.0)

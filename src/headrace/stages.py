@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from headrace.journal.checkpoints import Checkpoints
 from headrace.journal.writer import Writer
+from headrace.metering.lessons import Lessons
+from headrace.model.allowance import Counters
 from headrace.model.settings import Settings
 from headrace.relay.share import Share
 from headrace.upstream.attempt import Upstream
@@ -21,5 +23,7 @@ class Stages:
     upstream: Upstream
     journal: Writer
     checkpoints: Checkpoints
+    counters: Counters
+    lessons: Lessons
     report: Callable[[str], None]
     """Says a line to the operator: faults of our own."""

@@ -68,7 +68,7 @@ def test_a_cut_behind_the_finish_loses_nothing(stand: Stand, after: int, how: st
     assert reply.body == "".join(CHAT[:after]).encode()
     assert reply.end is End.FRAMED
     entry = stand.entry(model)
-    assert (entry.end, entry.usage_origin) == ("completed", "upstream" if after == 5 else "none")
+    assert (entry.end, entry.usage_origin) == ("completed", "upstream" if after == 5 else "estimated")
 
 
 def test_a_stalled_stream_ends_with_the_error_event(stand: Stand) -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from pathlib import Path
@@ -17,6 +18,8 @@ from typing import Any, Self, TypeVar
 import uvloop
 
 from headrace.config.draft import load
+from headrace.model.allowance import Spent
+from headrace.model.purses import Budgets
 from headrace.worker import Worker
 from tests.cli.process import end
 from tests.stand.waiting import until
@@ -102,6 +105,7 @@ class GatewayThread:
         loop.set_exception_handler(lambda _, context: self.faults.append(str(context)))
         loaded = load(self._config).resolve(SECRET)
         self.worker = worker = Worker(loaded.settings, loaded.catalogue, self.reports.append)
+        worker.cover([Spent(purse=purse) for purse in Budgets.of(loaded.catalogue).at(time.time())])
         await worker.start()
         self._port.set_result(worker.addresses[0].port)
         await self._drain.wait()

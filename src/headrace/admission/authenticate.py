@@ -64,6 +64,13 @@ def authenticate(
     return key
 
 
+def authenticate_for_usage(
+    head: RequestHead, keys: Keys, digest: Callable[[bytes], bytes], proxies: tuple[str, ...] = ()
+) -> Key | Problem:
+    """The same for the page that tells a key how it stands: one that has expired may still ask that."""
+    return authenticate(head, keys, digest, float("-inf"), proxies)
+
+
 def credentials(head: RequestHead) -> list[bytes]:
     """Every key in the request, in order of precedence: x-api-key, x-goog-api-key, Bearer, `?key=`."""
     fields = head.index()

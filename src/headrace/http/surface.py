@@ -16,6 +16,7 @@ class Place(Enum):
     EXCHANGE = "exchange"
     MODELS = "models"
     MODEL = "model"
+    USAGE = "usage"
     HEALTH = "health"
     READY = "ready"
     ABOUT = "about"
@@ -69,6 +70,7 @@ _PAGES = {
     "/": Endpoint(Place.ABOUT),
     "/v1/models": Endpoint(Place.MODELS),
     "/v1beta/models": Endpoint(Place.MODELS, Dialect.GEMINI),
+    "/v1/usage": Endpoint(Place.USAGE),
 }
 _ALIASES = {
     path.removeprefix("/v1"): path for path in (*_EXCHANGES, *_PAGES, "/v1/embeddings") if path.startswith("/v1/")

@@ -7,12 +7,13 @@ from typing import NamedTuple, Protocol
 from headrace.http.rules import upstream_request_id
 from headrace.journal.writer import Writer
 from headrace.model.channel import Channel, Credential
-from headrace.model.entry import AttemptLine, Checkpoint, Entry, Opened, Wire, seconds_since
+from headrace.model.entry import AttemptLine, Checkpoint, Entry, Money, Opened, Wire, seconds_since
+from headrace.model.estimate import NO_TEXT, TextCount
 from headrace.model.key import Key
 from headrace.model.outcome import End, Failure, Outcome
 from headrace.model.problem import LOST_OR_LATE, Kind, Problem, Source
 from headrace.model.request import Call, ReplyHead, RequestHead
-from headrace.model.usage import NOTHING
+from headrace.model.usage import NOTHING, Usage
 from headrace.protocols.interface import Observer
 
 MOST_DETAIL = 300
@@ -46,10 +47,38 @@ class AttemptFacts(Protocol):
     maybe_executed: bool
 
 
+class Spending(NamedTuple):
+    """What one attempt used that came to nothing."""
+
+    usage: Usage = NOTHING
+    origin: str = "none"
+    cost: int | None = None
+    """Nano-units; None where it is not known, and where nothing was used."""
+
+
+NOTHING_SPENT = Spending()
+
+
+class Bill(NamedTuple):
+    """What is to be paid for an exchange, and what that rests on."""
+
+    usage: Usage
+    origin: str
+    """Where the usage is from: upstream, upstream_partial, estimated or none."""
+    money: Money
+    sent: TextCount
+    generated: TextCount
+
+
+NO_BILL = Bill(NOTHING, "none", Money(cost=0, charge=0), NO_TEXT, NO_TEXT)
+"""Of a request that was not read."""
+
+
 class Course(NamedTuple):
     """What has come of an exchange so far."""
 
     observer: Observer | None
+    bill: Bill
     wire: Wire
     answered: bool
     """A head has gone to the client."""
@@ -124,6 +153,7 @@ class Logbook:
                 model=call.model[:MOST_MODEL],
                 stream=call.stream or call.asks_stream,
                 client_request_id=self._client_request_id,
+                labels=self._key.labels,
             )
         )
 
@@ -137,17 +167,21 @@ class Logbook:
         self._head = head
         self.status = head.status
 
-    def attempted(self, failure: Failure | None, verdict: str, outcome: Outcome | None) -> None:
+    def attempted(
+        self, failure: Failure | None, verdict: str, outcome: Outcome | None, spending: Spending = NOTHING_SPENT
+    ) -> None:
         """The attempt is over; the exchange too, where it has an outcome. `verdict` is a word for one that was relayed.
-        A failure brings its own; once the client has left it is nobody's failure."""
+        A failure brings its own, and what it spent; once the client has left it is nobody's failure."""
         problem = failure.problem if failure is not None else None
         if outcome is not None and outcome.end is End.CLIENT_GONE:
             problem, verdict = None, outcome.end.value
         if self._running is not None:
-            self._attempts.append(self._line(self._running, self._clock(), problem, verdict))
+            self._attempts.append(self._line(self._running, self._clock(), problem, verdict, spending))
         self._running = self._head = None
 
-    def _line(self, running: _Attempt, now: float, failure: Problem | None, verdict: str) -> AttemptLine:
+    def _line(
+        self, running: _Attempt, now: float, failure: Problem | None, verdict: str, spending: Spending = NOTHING_SPENT
+    ) -> AttemptLine:
         (place, facts, started), head = running, self._head
         return AttemptLine(
             channel=place.channel.name,
@@ -163,6 +197,9 @@ class Logbook:
             replayed=facts.replayed,
             maybe_executed=facts.maybe_executed
             or (failure is not None and head is not None and failure.kind in _LOST_IN_TRANSIT),
+            usage=spending.usage,
+            usage_origin=spending.origin,
+            cost=spending.cost,
         )
 
     def has_moved(self, events: int, heartbeats: int, released: int) -> bool:
@@ -173,7 +210,7 @@ class Logbook:
 
     def checkpoint(self, course: Course, now: float) -> Checkpoint:
         """What the entry would say at `now`, of what can be known before the end."""
-        observer, wire, _, early_open = course
+        observer, bill, wire, _, early_open = course
         running = self._running
         attempts = tuple(self._attempts)
         return Checkpoint(
@@ -181,8 +218,11 @@ class Logbook:
             duration_s=seconds_since(self.began, now),
             status=200 if early_open else self.status,
             served_model=observer.served_model[:MOST_MODEL] if observer is not None else "",
-            usage=observer.usage if observer is not None else NOTHING,
-            usage_origin=_origin(observer),
+            usage=bill.usage,
+            usage_origin=bill.origin,
+            money=bill.money,
+            sent=bill.sent,
+            generated=bill.generated,
             attempts=attempts if running is None else (*attempts, self._line(running, now, None, "")),
             early_open=early_open,
             wire=wire,
@@ -191,9 +231,7 @@ class Logbook:
     def close(self, outcome: Outcome, call: Call | None, course: Course) -> None:
         """Write the entry. JournalError where it cannot be written."""
         self.closed = True
-        observer, wire, answered, early_open = course
-        if outcome.end is End.REFUSED:
-            observer = None  # what it read belongs to no answer
+        observer, bill, wire, answered, early_open = course
         if early_open or not answered:
             self.status = 200 if early_open else None  # whatever the upstream said
         problem = outcome.problem
@@ -222,18 +260,15 @@ class Logbook:
                 status=self.status,
                 served_model=observer.served_model[:MOST_MODEL] if observer is not None else "",
                 finish_reasons=observer.finish_reasons[:16] if observer is not None else (),
-                usage=observer.usage if observer is not None else NOTHING,
-                usage_origin=_origin(observer),
+                usage=bill.usage,
+                usage_origin=bill.origin,
+                money=bill.money,
+                sent=bill.sent,
+                generated=bill.generated,
+                labels=key.labels,
                 attempts=tuple(self._attempts),
                 early_open=early_open,
                 client_request_id=self._client_request_id,
                 wire=wire,
             )
         )
-
-
-def _origin(observer: Observer | None) -> str:
-    """Where the usage is from: the upstream's last word, one before more output came, or nowhere."""
-    if observer is None or not observer.usage.known:
-        return "none"
-    return "upstream" if observer.usage_is_final else "upstream_partial"

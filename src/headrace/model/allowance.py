@@ -99,6 +99,9 @@ class Lease(Protocol):
 class Counters(Protocol):
     """Where limits are kept: in the worker's memory, or in Valkey."""
 
+    async def start(self) -> None:
+        """Called once, before anything is claimed: reach for what is elsewhere, for a moment at most."""
+
     async def claim(self, claims: Sequence[Claim]) -> Lease | Denial:
         """All of the claims at once, or none. Where one has no room, wait for it up to that claim's `limits.wait`,
         first come, first served; a budget is never waited for, nor is room that cannot come in time."""

@@ -106,6 +106,11 @@ class Key:
             # A key out of a snapshot brings a copy, and to compare it costs each request 0.8 µs.
             object.__setattr__(self, "overrides", NO_OVERRIDES)
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether anything that it does is counted against a limit or a budget of its own."""
+        return self.budget is not None or self.limits.limited
+
     def may_use(self, model: str) -> bool:
         """Whether the public name `model` is among the key's models or their patterns."""
         models = self.models

@@ -14,3 +14,8 @@ class Owner:
     budget: Budget | None = None
     multiplier: int = NANO
     """What a charge is multiplied by, in billionths."""
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether anything that its keys do is counted against a limit or a budget of its own."""
+        return self.budget is not None or self.limits.limited

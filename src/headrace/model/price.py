@@ -63,6 +63,12 @@ class Rates:
     """None: nothing is charged for the exchange itself."""
     calls: tuple[tuple[Call, int], ...] = ()
 
+    @property
+    def per_token(self) -> bool:
+        """Whether tokens of any kind cost anything."""
+        tokens = (self.input, self.cached_input, self.output, self.reasoning, self.audio_input, self.audio_output)
+        return any(tokens) or any((self.image, self.image_output)) or any(rate for _, rate in self.cache_write)
+
 
 class Dimension(Enum):
     """What tokens are priced by; `cache_write` stands for all of its lifetimes."""

@@ -6,7 +6,8 @@ all in that call. No await, task, queue or timer per event. The exchange awaits 
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 from headrace.http.coding import Decoder
 from headrace.model.headers import Headers
@@ -23,6 +24,7 @@ from headrace.relay.reply import ReplyMachine
 from headrace.relay.share import Share
 from headrace.relay.state import State, Step
 
+T = TypeVar("T")
 _GONE = Problem(Kind.UPSTREAM_INTERRUPTED, "The client left.")
 STUCK_LOOKS = 8
 """How often within `write_timeout` it is looked whether a client that is behind has taken anything."""
@@ -149,6 +151,21 @@ class Pump:
             await done
         finally:
             timer.cancel()
+
+    async def meanwhile(self, work: Coroutine[Any, Any, T]) -> T | None:
+        """Do some work between attempts, under the exchange's own limits; None where the exchange ends before it is
+        done, and the work is cancelled then."""
+        self.lost()
+        self._done = done = self._share.loop.create_future()
+        self._share.wheel.add(self, self.machine.due())
+        task = self._share.loop.create_task(work)
+        task.add_done_callback(lambda _: _resolve(done, None))
+        try:
+            await done
+            return task.result() if task.done() and self.machine.outcome is None else None
+        finally:
+            task.cancel()
+            await asyncio.wait((task,))
 
     def end(self, outcome: Outcome) -> None:
         """End the exchange from outside: drain, an operator, a fault of our own."""

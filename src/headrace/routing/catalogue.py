@@ -13,6 +13,7 @@ from types import MappingProxyType
 from headrace.model.catalogue import CatalogueParts
 from headrace.model.channel import Channel, Model, Route
 from headrace.model.key import Key
+from headrace.model.owner import Owner
 from headrace.model.price import Price, price_at
 from headrace.model.settings import StreamSettings
 from headrace.model.wire import WireProtocol
@@ -39,7 +40,7 @@ class Catalogue:
 
     __slots__ = (
         "_by_digest", "_by_shape", "_exact", "_homes", "_offered", "_places", "_shapes", "channels", "keys",
-        "keys_are_known", "models", "stream",
+        "keys_are_known", "models", "owners", "stream",
     )  # fmt: skip
 
     def __init__(self, parts: CatalogueParts, stream: StreamSettings = _DEFAULT_STREAM) -> None:
@@ -48,6 +49,7 @@ class Catalogue:
         self.stream = stream
         """What holds for a request that names no model."""
         self.keys = parts.keys
+        self.owners = {owner.name: owner for owner in parts.owners}
         self.keys_are_known = parts.keys_are_known
         self._by_digest = {key.digest: key for key in parts.keys}
         self._exact = {model.name: model for model in parts.models if not model.is_pattern}
@@ -102,6 +104,10 @@ class Catalogue:
     def find_key(self, digest: bytes) -> Key | None:
         """The key of this digest, whatever its state."""
         return self._by_digest.get(digest)
+
+    def owner(self, name: str) -> Owner | None:
+        """What is declared of an owner; None where no more than its name is known, or no name."""
+        return self.owners.get(name) if name else None
 
     def offers(self, model: Model, protocol: WireProtocol) -> bool:
         """Whether the model is published for the protocol and one of its routes speaks it, healthy or not."""

@@ -29,6 +29,9 @@ class MemoryCounters:
         self._lines = Lines(loop_time)
         self._tally = Tally(Purses(incarnation, wall_time, on_spent), loop_time, wall_time, self._lines.wake)
 
+    async def start(self) -> None:
+        """See `Counters.start`: there is nothing elsewhere."""
+
     async def claim(self, claims: Sequence[Claim]) -> Lease | Denial:
         """See `Counters.claim`."""
         if self._lines:

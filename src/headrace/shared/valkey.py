@@ -15,7 +15,7 @@ import hiredis
 
 from headrace.model.allowance import Balance, Claim, Denial, Lease, Limit, Spent
 from headrace.model.settings import SharedOutage
-from headrace.shared.address import ValkeyAddress, address_from_url
+from headrace.shared.address import address_from_url
 from headrace.shared.lease import GRANTED, Asked, SharedLease
 from headrace.shared.lines import Lines
 from headrace.shared.memory import stop_nothing
@@ -47,12 +47,13 @@ class Hooks:
 
 
 class ValkeyCounters:
-    """Limits and budgets of many workers; see `model.allowance.Counters`. `connect` makes one."""
+    """Limits and budgets of many workers; see `model.allowance.Counters`.
 
-    def __init__(
-        self, address: ValkeyAddress, incarnation: str, outage: SharedOutage, hooks: Hooks, timing: Timing
-    ) -> None:
-        self._address = address
+    Raises ValueError for what is no address.
+    """
+
+    def __init__(self, url: str, incarnation: str, outage: SharedOutage, hooks: Hooks, timing: Timing = USUAL) -> None:
+        self._address = address = address_from_url(url)
         self._allows = outage is SharedOutage.ALLOW
         self._wall_time = hooks.wall_time
         self._say = hooks.say
@@ -69,15 +70,16 @@ class ValkeyCounters:
     async def connect(
         cls, url: str, incarnation: str, outage: SharedOutage, hooks: Hooks, timing: Timing = USUAL
     ) -> "ValkeyCounters":
-        """Counters that have tried to reach Valkey once; if it is away, they go on trying and keep to the policy.
-
-        Raises ValueError for what is no address.
-        """
-        counters = cls(address_from_url(url), incarnation, outage, hooks, timing)
-        await counters._session.start()
+        """The same, started."""
+        counters = cls(url, incarnation, outage, hooks, timing)
+        await counters.start()
         return counters
 
     # ---- model.allowance.Counters
+
+    async def start(self) -> None:
+        """See `Counters.start`: try to reach Valkey once. If it is away, that goes on, and the policy holds."""
+        await self._session.start()
 
     async def claim(self, claims: Sequence[Claim]) -> Lease | Denial:
         """See `Counters.claim`."""

@@ -84,7 +84,7 @@ class Process:
     async def _serve(self, boot: WorkerBoot, start: Start, link: LinkClient) -> int:
         sockets = [adopted(descriptor) for descriptor in boot.listeners]
         try:
-            worker = self._made(boot, start)
+            worker = self._made(boot, start, link)
         except OSError as error:
             for sock in sockets:
                 sock.close()
@@ -124,12 +124,13 @@ class Process:
         directory, secret = Path(boot.state.directory), boot.state.secret
         return await asyncio.to_thread(read_start, directory, secret, budgets, time.time(), self._report)
 
-    def _made(self, boot: WorkerBoot, start: Start) -> Worker:
+    def _made(self, boot: WorkerBoot, start: Start, link: LinkClient) -> Worker:
         """The worker, which knows what the disk and the link have told. Raises OSError."""
         snapshot = self._snapshot
         assert snapshot is not None
         settings = Settings(boot.server, boot.state, snapshot.stream)
-        self._worker = worker = Worker(settings, snapshot.parts, self._report, boot.node, boot.slot)
+        worker = Worker(settings, snapshot.parts, self._report, boot.node, boot.slot, link.ask_spent)
+        self._worker = worker
         worker.cover(start.spent)
         worker.learn(start.learned)
         for message in self._early:

@@ -5,6 +5,7 @@ import contextlib
 import gc
 import os
 import socket
+import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from headrace.journal.writer import Writer
 from headrace.link.messages import Snapshot
 from headrace.listener.server import Server
 from headrace.listener.tls import server_context
-from headrace.model.allowance import Spent
+from headrace.metering.lessons import Lessons
+from headrace.model.allowance import Counters, Spent
 from headrace.model.catalogue import CatalogueParts
 from headrace.model.estimate import Learned
 from headrace.model.outcome import End, Outcome
@@ -28,6 +30,9 @@ from headrace.model.settings import Address, Settings
 from headrace.relay.share import Share
 from headrace.relay.timers import Wheel
 from headrace.routing.catalogue import Catalogue
+from headrace.shared.memory import MemoryCounters
+from headrace.shared.seeding import Seed
+from headrace.shared.valkey import Hooks, ValkeyCounters
 from headrace.stages import Stages
 from headrace.upstream.attempt import Upstream
 from headrace.worker.standing import Standing
@@ -59,8 +64,10 @@ class Worker:
         report: Callable[[str], None],
         node: str = "local",
         slot: int = 0,
+        seed: Seed | None = None,
     ) -> None:
-        """Raises OSError where the journal cannot be written."""
+        """`seed` tells what was spent of budgets that Valkey has lost. Raises OSError where the journal cannot be
+        written."""
         loop = asyncio.get_running_loop()
         incarnation = int.from_bytes(os.urandom(2))
         ids = Ids(incarnation)
@@ -72,6 +79,8 @@ class Worker:
         place = Incarnation.of(Path(settings.state.directory), node, slot, self._incarnation)
         self._journal = Writer(place, loop, settings.state.sync, report=report, on_full=self._journal_full)
         self._checkpoints = Checkpoints(loop, settings.state.checkpoint, self._journal.append)
+        self._counters = self._made_counters(report, seed)
+        self._lessons = Lessons()
         stages = Stages(
             loop=loop,
             settings=settings,
@@ -79,12 +88,25 @@ class Worker:
             upstream=self._upstream,
             journal=self._journal,
             checkpoints=self._checkpoints,
+            counters=self._counters,
+            lessons=self._lessons,
             report=report,
         )
         self._front = Front(stages, Catalogue(parts, settings.stream), ids)
         self._server = Server(settings.server, self._front.handle, self._front.refuse_edge, lambda head, problem: None)
         self._collector: asyncio.TimerHandle | None = None
         self._ended = asyncio.Event()
+
+    def _made_counters(self, report: Callable[[str], None], seed: Seed | None) -> Counters:
+        loop, state = self._loop, self._settings.state
+        if not state.shared:
+            return MemoryCounters(self._incarnation, loop.time, time.time, self._stop_spending)
+        hooks = Hooks(loop.time, time.time, report, seed, self._stop_spending)
+        return ValkeyCounters(state.shared, self._incarnation, state.shared_outage, hooks)
+
+    def _stop_spending(self, purse: str) -> None:
+        """A budget is spent whose streams are to end with it: in a turn of its own, for an exchange is just ending."""
+        self._loop.call_soon(self._front.stop_spending, purse)
 
     @property
     def addresses(self) -> tuple[Address, ...]:
@@ -103,6 +125,7 @@ class Worker:
 
     async def start(self, sockets: Sequence[socket.socket] | None = None) -> None:
         """Listen. Raises OSError where an address cannot be bound, or a file for TLS cannot be used."""
+        await self._counters.start()
         files = self._settings.server.tls
         await self._server.listen(sockets, server_context(files) if files else None)
         gc.collect()
@@ -163,15 +186,15 @@ class Worker:
 
     def stop_key(self, name: str) -> None:
         """End every exchange of a key: it was revoked with all that runs under it."""
-        for exchange in tuple(self._front.running):
-            if exchange.key.name == name and exchange.refusal is None:
-                exchange.stop(Outcome(End.STOPPED, "revoked", _REVOKED))
+        self._front.stop_key(name, Outcome(End.STOPPED, "revoked", _REVOKED))
 
     def cover(self, spent: Sequence[Spent]) -> None:
         """What the ledger and other workers' journals say of budgets."""
+        self._counters.cover(spent)
 
     def learn(self, learned: Mapping[str, Learned]) -> None:
         """What completed entries taught, by model; of others what they taught before holds."""
+        self._lessons.take(learned)
 
     async def _finish(self) -> None:
         await self._settle(self._settings.server.drain)
@@ -217,6 +240,7 @@ class Worker:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._upstream.close(), CLOSE_S)
         self._checkpoints.close()
+        self._counters.close()
         self._journal.close()
 
     def _collect(self) -> None:

@@ -1,0 +1,265 @@
+"""The money side of one exchange: what it may take before it begins, and what is to be paid for it in the end.
+
+admit ──▶ a lease of key and owner ──▶ attempts ──▶ bill ──▶ settled, once, whatever ended it
+                                       each with a lease of its credential, a usage and a cost of its own
+"""
+
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any
+
+from headrace.admission.limits import allowances, claims, multiplier, refusal, room_headers
+from headrace.journal.logbook import Bill, Spending
+from headrace.metering.estimate import completed_usage, input_tokens
+from headrace.metering.price import Cost, cost_of, rounded
+from headrace.model.allowance import Claim, Denial, Lease
+from headrace.model.channel import Model
+from headrace.model.entry import Money
+from headrace.model.estimate import NO_TEXT, Learned, TextCount
+from headrace.model.headers import Headers
+from headrace.model.key import Key
+from headrace.model.outcome import End
+from headrace.model.price import Price
+from headrace.model.problem import Kind, Problem
+from headrace.model.request import Call
+from headrace.model.usage import NOTHING, Usage
+from headrace.model.wire import Dialect
+from headrace.protocols.interface import Observer
+from headrace.protocols.sent import count_request
+from headrace.routing.catalogue import Catalogue
+from headrace.routing.plan import Candidate
+from headrace.stages import Stages
+
+NO_COST = Cost()
+_NO_TOKENS = Usage(input_total=0, output_total=0)
+Meanwhile = Callable[[Coroutine[Any, Any, int | None]], Awaitable[int | None]]
+OUTPUT_TOKENS = 4096
+"""What a hold is made for where nothing bounds the answer."""
+FREE = frozenset(("messages.count_tokens", "responses.input_tokens", "gemini.count_tokens"))
+"""Operations that cost nothing anywhere: they count tokens, and generate none."""
+_GENERATES = frozenset(
+    ("chat.completions", "responses", "messages", "gemini.generate_content", "gemini.stream_generate_content")
+)
+"""Operations that answer with text, so that what was not reported can be estimated from it."""
+
+
+class Account:
+    """One exchange's. `at` is when it began, in seconds since the epoch: its charge counts in the windows of then."""
+
+    __slots__ = ("_asked", "_at", "_call", "_catalogue", "_failed", "_key", "_lease", "_model", "_place", "_route",
+                 "_sent", "_stages")  # fmt: skip
+
+    def __init__(self, stages: Stages, catalogue: Catalogue, key: Key, at: float) -> None:
+        self._stages = stages
+        self._catalogue = catalogue
+        self._key = key
+        self._at = at
+        self._call: Call | None = None
+        self._model: Model | None = None
+        self._route: Candidate | None = None
+        """Where the running or the last attempt went."""
+        self._sent: TextCount | None = None
+        self._asked: Sequence[Claim] = ()
+        self._lease: Lease | None = None
+        self._place: Lease | None = None
+        """In the limits of the running attempt's credential."""
+        self._failed = NO_COST
+        """Of the attempts that came to nothing."""
+
+    # ---- before
+
+    async def admit(self, call: Call, model: Model, candidates: Sequence[Candidate]) -> Problem | None:
+        """Take what the exchange may need, all or nothing; it may wait for room. None: it may run."""
+        self._call, self._model = call, model
+        key, owner = self._key, self._catalogue.owner(self._key.owner)
+        if not key.is_limited and (owner is None or not owner.is_limited):
+            return None
+        of = allowances(key, owner)
+        tokens = input_tokens(self.count_sent(), self._learned())
+        hold = 0
+        if call.operation in FREE:
+            of = tuple(one._replace(budget=None) for one in of if one.limits.limited)
+        elif any(one.budget is not None for one in of):
+            price = self._hold(candidates, tokens)
+            if price is None:
+                return _no_price(call.model)
+            hold = price
+        self._asked = claims(of, self._at, tokens, hold)
+        given = await self._stages.counters.claim(self._asked) if self._asked else None
+        if isinstance(given, Denial):
+            return refusal(given, self._asked, time.time())
+        self._lease = given
+        return None
+
+    def _hold(self, candidates: Sequence[Candidate], tokens: int) -> int | None:
+        """The price of the estimated input and of all the output that may come, where it goes to the dearest of the
+        candidates; None where one of them has no price."""
+        call, model = self._call, self._model
+        assert call is not None and model is not None
+        learned = self._learned()
+        bounds = (
+            call.max_output * call.choices if call.max_output is not None else None,
+            model.max_output,
+            learned.output_p95 if learned is not None else None,
+        )
+        output = min((bound for bound in bounds if bound is not None), default=OUTPUT_TOKENS)
+        most = 0
+        usage = Usage(input_total=tokens, output_total=output)
+        for price in {id(one): one for one in map(self._price, candidates)}.values():
+            if price is None:
+                return None
+            most = max(most, rounded(cost_of(usage, price, self._price_of).millionths, self._multiplier()))
+        return most
+
+    def room_headers(self, dialect: Dialect) -> Headers:
+        """What the key's own limits have left behind this exchange; nothing where it has none."""
+        if self._lease is None or not self._key.limits.limited:
+            return []
+        return room_headers(dialect, self._key.limits, self._lease.rooms[0], time.time())
+
+    def count_sent(self) -> TextCount:
+        """Counts over the request's text; to be asked for before the body is dropped, or not to be had."""
+        if self._sent is None:
+            self._sent = count_request(self._call.body) if self._call is not None and self._call.body else NO_TEXT
+        return self._sent
+
+    def is_paid_from(self, purse: str) -> bool:
+        """Whether it runs on that budget."""
+        return self._lease is not None and any(claim.purse == purse for claim in self._asked)
+
+    # ---- attempts
+
+    async def find_place(self, candidates: Sequence[Candidate], meanwhile: Meanwhile) -> int | None:
+        """The first of the candidates whose credential has room, as its place among them, and room taken there for
+        one attempt. Where none has, wait for any; None: none came, or the exchange is over.
+
+        `meanwhile` awaits work under the exchange's own limits, and gives None where it ended.
+        """
+        if not candidates[0].credential.limits.limited:
+            return 0
+        found = await meanwhile(self._claim_place(candidates))
+        if found is None:
+            self._leave()
+        return found
+
+    async def _claim_place(self, candidates: Sequence[Candidate]) -> int | None:
+        limited: list[Claim] = []
+        tokens = input_tokens(self.count_sent(), self._learned())
+        for one in candidates:
+            if not one.credential.limits.limited:
+                break
+            subject = f"credential:{one.channel.name}/{one.credential.name}"
+            limited.append(Claim(subject, one.credential.limits, tokens=tokens))
+        unlimited = len(limited) if len(limited) < len(candidates) else None
+        wait_s = self._key.limits.upstream_wait if unlimited is None else 0.0
+        found = await self._stages.counters.claim_one(limited, wait_s)
+        if isinstance(found, Denial):
+            return unlimited
+        number, self._place = found
+        return number
+
+    def _leave(self, tokens: int = 0) -> None:
+        """Give the credential's place back."""
+        place, self._place = self._place, None
+        if place is not None:
+            place.settle(tokens, 0)
+
+    def attempting(self, candidate: Candidate) -> None:
+        """An attempt begins there."""
+        self._route = candidate
+
+    def attempted(self, observer: Observer | None, *, failed: bool) -> Spending:
+        """The attempt is over: its credential's place is free again. Of one that failed, what its upstream reported
+        stays its own."""
+        usage = observer.usage if observer is not None else NOTHING
+        self._leave((usage.input_total or 0) + (usage.output_total or 0))
+        if not failed or not usage.known:
+            return Spending()
+        cost = self._cost(usage)
+        self._failed += cost
+        return Spending(usage, "upstream_partial", rounded(cost.millionths) if cost.known else None)
+
+    # ---- after
+
+    def bill(self, observer: Observer | None, end: End | None, *, begun: bool = False) -> Bill:
+        """What is to be paid: at the end, or (`end` None) so far. `observer` is None where no answer was committed;
+        `begun` tells whether any of it has come."""
+        call = self._call
+        if call is None or observer is None:
+            return self._billed(NOTHING, "none", NO_COST, NO_TEXT)
+        generated = observer.features.counted()
+        reported, is_final = observer.usage, observer.usage_is_final
+        if call.operation in FREE:
+            return self._billed(NOTHING, "none", NO_COST, generated)
+        if call.operation in _GENERATES and not (end is End.FAILED and not reported.known):
+            sent, key = self._sent_for(is_final), self._key.name
+            usage, origin = completed_usage(reported, is_final, sent, generated, self._learned(), key=key, begun=begun)
+        else:
+            usage, origin = reported, ("upstream" if is_final else "upstream_partial") if reported.known else "none"
+        return self._billed(usage, origin, self._charge(usage, origin, end), generated)
+
+    def _charge(self, usage: Usage, origin: str, end: End | None) -> Cost:
+        """What the committed attempt comes to. A whole answer without a word on its tokens is free only where nothing
+        of its price is for tokens."""
+        if origin != "none":
+            return self._cost(usage)
+        if end is not End.COMPLETED:
+            return NO_COST
+        price = self._price(self._route)
+        if price is None:
+            return Cost(0, ("price",))
+        return self._cost(_NO_TOKENS) + Cost(0, ("usage",) if price.rates.per_token else ())
+
+    def _sent_for(self, is_final: bool) -> TextCount:
+        """Counts over the request's text, made now if they are needed and the body is still there."""
+        return NO_TEXT if self._sent is None and is_final else self.count_sent()
+
+    def _billed(self, usage: Usage, origin: str, charge: Cost, generated: TextCount) -> Bill:
+        factor = self._multiplier()
+        price = self._price(self._route)
+        cost = charge + self._failed
+        counted = rounded(charge.millionths, factor)
+        money = Money(
+            cost=rounded(cost.millionths) if cost.known else None,
+            charge=counted if charge.known else None,
+            counted=counted,
+            price=price.version if price is not None else "",
+            multiplier=factor,
+            unpriced=cost.unpriced,
+        )
+        return Bill(usage, origin, money, self._sent or NO_TEXT, generated)
+
+    def settle(self, bill: Bill) -> None:
+        """Give back what was taken, and count what was used in its place. Only the first call does anything."""
+        lease, self._lease = self._lease, None
+        if lease is not None:
+            usage = bill.usage
+            lease.settle((usage.input_total or 0) + (usage.output_total or 0), bill.money.counted)
+
+    # ---- look-ups
+
+    def _cost(self, usage: Usage) -> Cost:
+        return cost_of(usage, self._price(self._route), self._price_of)
+
+    def _price(self, candidate: Candidate | None) -> Price | None:
+        if self._model is None:
+            return None
+        return self._catalogue.price(self._model, candidate.route if candidate is not None else None, self._at)
+
+    def _price_of(self, name: str) -> Price | None:
+        return self._catalogue.price_of(name, self._at)
+
+    def _learned(self) -> Learned | None:
+        return self._stages.lessons.of(self._call.model) if self._call is not None else None
+
+    def _multiplier(self) -> int:
+        return multiplier(self._key, self._catalogue.owner(self._key.owner))
+
+
+def _no_price(model: str) -> Problem:
+    return Problem(
+        Kind.MODEL_NOT_ALLOWED,
+        f"This key has a budget, and the model {model[:200]!r} has no price, so nobody can tell what it would spend."
+        " Choose another model, or ask the operator for a price.",
+        param="model",
+    )
