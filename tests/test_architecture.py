@@ -30,6 +30,7 @@ PURE = (
     "headrace.relay.machine",
     "headrace.routing.plan",
     "headrace.upstream.classify",
+    "headrace.metering.estimate",
     "headrace.metering.price",
 )
 IMPURE = {"asyncio", "logging", "os", "random", "secrets", "socket", "ssl", "time", "uuid"}

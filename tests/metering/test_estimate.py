@@ -1,20 +1,25 @@
 import json
 import random
+import re
 import sys
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.metering.estimate import completed_usage, input_tokens, output_tokens
-from headrace.model.estimate import NO_TEXT, Learned, Ratios, TextCount
+from headrace.control.learn import ENOUGH
+from headrace.metering.estimate import MESSAGES, TEXT, completed_usage, input_tokens, output_tokens
+from headrace.model.estimate import NO_TEXT, Learned, Ratios, TextCount, weights
 from headrace.model.usage import NOTHING, Usage
 from headrace.protocols.features import Features
+from headrace.protocols.media import MEDIA_TOKENS
 from headrace.protocols.sent import count_request
 from tests.metering.counted_texts import TOKENIZERS, Counted, counted_texts
 
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "estimates.md"
 MIX = ("english", "japanese", "code", "chat")
 CUTS = 12
 """Random points at which each text is cut."""
@@ -128,6 +133,17 @@ def test_output_by_the_constants_for_any_tokenizer(tokenizer: str) -> None:
     found = means(errors(tokenizer, lambda text, at: (output_tokens(said(text.pieces(0, at, 1), 32), None), at)))
     show(f"constants for {tokenizer}", found)
     assert found["mix"] <= 0.30
+
+
+def test_the_page_tells_the_constants() -> None:
+    page = PAGE.read_text()
+    names = ("ASCII bytes", "words", "marks", "ASCII digits", "other characters", "their bytes", "messages", "fixed")
+    values = weights(TEXT)[2:] + weights(MESSAGES)[1::-1]
+    for name, value in zip(names, values, strict=True):
+        assert re.search(rf"^\| {name}[^|]*\|[^|]*\| {value:g} \|$", page, re.M), name
+    for kind, tokens in MEDIA_TOKENS.items():
+        assert f"| {kind} | {tokens:,} |" in page
+    assert f"From {ENOUGH} completed entries" in page
 
 
 # ---- what they are not
