@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from headrace.state.errors import ConflictError, DatabaseAwayError
+from headrace.state.hops import OneHopConnection
 
 FILE = "headrace.sqlite"
 _PRAGMAS = (
@@ -116,9 +118,12 @@ class Database:
         return self._sqlite(patience) if self.is_sqlite else self._postgres(patience)
 
     def _sqlite(self, patience: Patience) -> AsyncEngine:
+        connector = partial(
+            sqlite3.connect, self._file, timeout=patience.locked_s, factory=Closing, check_same_thread=False
+        )
         engine = create_async_engine(
             URL.create("sqlite+aiosqlite", database=str(self._file)),
-            connect_args={"timeout": patience.locked_s, "factory": Closing, "check_same_thread": False},
+            connect_args={"async_creator_fn": lambda *_, **__: OneHopConnection(connector)},
             pool_size=2,
             hide_parameters=True,
         )
