@@ -15,7 +15,7 @@ from headrace.state.database import Database
 from headrace.state.ledger import Ledger
 from headrace.state.migration import migrate
 from headrace.state.rows import MOST_COUNT
-from headrace.state.spending import KEY, OWNER, Purse, Subject, amounts_of, question, spending_rows, spent
+from headrace.state.spending import KEY, OWNER, Purse, amounts_of, question, spending_rows, spent
 from tests.state.journals import batch, entry, incarnation, opened, position, reached
 from tests.state.places import Place, rows
 
@@ -64,17 +64,17 @@ def test_amounts_by_key_owner_and_hour() -> None:
         counting("f", 0, NOON, key="free"),
     ]
     assert amounts_of(entries) == {
-        Subject(KEY, "dev", NOON): 12,
-        Subject(OWNER, "ann", NOON): 25,
-        Subject(KEY, "dev", NOON + HOUR_S): 11,
-        Subject(OWNER, "ann", NOON + HOUR_S): 11,
-        Subject(KEY, "other", NOON): 13,
-        Subject(KEY, "own", NOON): 17,
+        (KEY, "dev", NOON): 12,
+        (OWNER, "ann", NOON): 25,
+        (KEY, "dev", NOON + HOUR_S): 11,
+        (OWNER, "ann", NOON + HOUR_S): 11,
+        (KEY, "other", NOON): 13,
+        (KEY, "own", NOON): 17,
     }
 
 
 def test_rows_are_in_one_order_and_within_63_bits() -> None:
-    amounts = {Subject(OWNER, "b", 0): 2**70, Subject(KEY, "a", 3600): 0, Subject(KEY, "a", 0): -(2**70)}
+    amounts = {(OWNER, "b", 0): 2**70, (KEY, "a", 3600): 0, (KEY, "a", 0): -(2**70)}
     assert spending_rows(amounts, "node", 1, "inc") == [
         (KEY, "a", 0, "node", 1, "inc", -MOST_COUNT),
         (OWNER, "b", 0, "node", 1, "inc", MOST_COUNT),

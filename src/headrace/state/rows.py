@@ -5,11 +5,14 @@ each row has whole, has it as it came.
 """
 
 from functools import lru_cache
+from operator import itemgetter
 from typing import Final
 
 import msgspec
+from sqlalchemy import BigInteger, Text
 
 from headrace.model.entry import Checkpoint, Entry, Money, Opened
+from headrace.state import schema
 
 MOST_COUNT: Final = 2**63 - 1
 _MOST_STATUS: Final = 2**31 - 1
@@ -19,57 +22,71 @@ _encode = msgspec.msgpack.Encoder().encode
 
 Row = tuple[object, ...]
 
+_columns = list(enumerate(schema.entry.columns))
+_texts = itemgetter(*(place for place, one in _columns if isinstance(one.type, Text) and not one.nullable))
+_counts = itemgetter(*(place for place, one in _columns if isinstance(one.type, BigInteger)))
+
 
 def entry_row(entry: Entry, node: str, slot: int) -> Row:
     """The columns of `schema.entry`, in their order."""
     usage, money = entry.usage, entry.money
     last = entry.attempts[-1] if entry.attempts else None
-    return (
-        text_column(entry.id),
+    status = entry.status
+    row = (
+        entry.id,
         moment_column(entry.at),
         moment_column(entry.duration_s),
         entry.wire.first_event_s,
         node,
         slot,
-        text_column(entry.protocol),
-        text_column(entry.operation),
-        text_column(entry.key),
-        text_column(entry.owner),
-        text_column(entry.model),
-        text_column(entry.served_model),
-        text_column(last.channel) if last is not None else "",
-        text_column(last.credential) if last is not None else "",
+        entry.protocol,
+        entry.operation,
+        entry.key,
+        entry.owner,
+        entry.model,
+        entry.served_model,
+        last.channel if last is not None else "",
+        last.credential if last is not None else "",
         len(entry.attempts),
         entry.stream,
-        text_column(entry.end),
-        text_column(entry.reason),
-        text_column(entry.kind),
-        text_column(entry.source),
-        entry.status if entry.status is None or -1 < entry.status <= _MOST_STATUS else None,
-        _count(usage.input_total),
-        _count(usage.cached_input),
-        _count(usage.cache_write),
-        _count(usage.cache_write_1h),
-        _count(usage.audio_input),
-        _count(usage.output_total),
-        _count(usage.reasoning),
-        _count(usage.audio_output),
-        text_column(entry.usage_origin),
+        entry.end,
+        entry.reason,
+        entry.kind,
+        entry.source,
+        status if status is None or -1 < status <= _MOST_STATUS else None,
+        usage.input_total,
+        usage.cached_input,
+        usage.cache_write,
+        usage.cache_write_1h,
+        usage.audio_input,
+        usage.output_total,
+        usage.reasoning,
+        usage.audio_output,
+        entry.usage_origin,
         _encode(entry),
-        _count(usage.cache_write_5m),
-        _count(usage.cache_write_30m),
-        _count(usage.cache_write_12h),
-        _count(usage.image_input),
-        _count(usage.image_output),
-        text_column(usage.tier),
-        *_amounts(money),
+        usage.cache_write_5m,
+        usage.cache_write_30m,
+        usage.cache_write_12h,
+        usage.image_input,
+        usage.image_output,
+        usage.tier,
+        money.cost,
+        money.charge,
+        counted_column(money),
+        money.price,
+        _multiplier(money),
         _labels(entry.labels) if entry.labels else None,
     )
+    # One look at all texts and one at all counts: 1 µs, where a call for each costs 2.5.
+    if "\0" in "".join(_texts(row)) or max(filter(None, _counts(row)), default=0) > MOST_COUNT:
+        return tuple(map(_fitting, row))
+    return row
 
 
 def amendment_row(id: str, revision: int, at: float, reason: str, money: Money) -> Row:
     """The columns of `schema.amendment`, in their order."""
-    return (text_column(id), revision, moment_column(at), text_column(reason), *_amounts(money), _encode(money))
+    amounts = (money.cost, money.charge, counted_column(money), money.price, _multiplier(money))
+    return tuple(map(_fitting, (id, revision, moment_column(at), reason, *amounts, _encode(money))))
 
 
 def opened_row(opened: Opened, reached: Checkpoint | None, node: str, slot: int, incarnation: str) -> Row:
@@ -104,7 +121,8 @@ def moment_column(value: float) -> float:
 
 def counted_column(money: Money) -> int:
     """What budgets count of it: never less than nothing."""
-    return min(max(money.counted, 0), MOST_COUNT)
+    counted = money.counted
+    return counted if 0 <= counted <= MOST_COUNT else within_63_bits(max(counted, 0))
 
 
 def within_63_bits(amount: int) -> int:
@@ -112,20 +130,15 @@ def within_63_bits(amount: int) -> int:
     return max(-MOST_COUNT, min(amount, MOST_COUNT))
 
 
-def _amounts(money: Money) -> tuple[int | None, int | None, int, str, int]:
-    """Cost, charge, what is counted, the price's version, the multiplier."""
-    return (
-        _count(money.cost),
-        _count(money.charge),
-        counted_column(money),
-        text_column(money.price),
-        min(money.multiplier, MOST_COUNT),
-    )
+def _multiplier(money: Money) -> int:
+    return money.multiplier if money.multiplier <= MOST_COUNT else MOST_COUNT
 
 
-def _count(value: int | None) -> int | None:
+def _fitting(value: object) -> object:
     """A column has 63 bits; what is beyond them stands in the record alone."""
-    return value if value is None or -MOST_COUNT <= value <= MOST_COUNT else None
+    if isinstance(value, str):
+        return text_column(value)
+    return None if isinstance(value, int) and value > MOST_COUNT else value
 
 
 @lru_cache(maxsize=1024)

@@ -36,13 +36,8 @@ _NAMES: Final = 500
 """That one statement asks for."""
 
 
-class Subject(NamedTuple):
-    """Whose amount, in which hour."""
-
-    kind: str
-    name: str
-    hour: int
-    """When it begins: seconds since the epoch."""
+Subject = tuple[str, str, int]
+"""Whose amount, in which hour: `KEY` or `OWNER`, the name, and when the hour begins in seconds since the epoch."""
 
 
 class Purse(NamedTuple):
@@ -73,9 +68,9 @@ def amounts_of(entries: Iterable[Entry]) -> Mapping[Subject, int]:
 def add(amounts: dict[Subject, int], entry: Entry, amount: int) -> None:
     """Add an amount to those of the entry's key, and of its owner if it has one."""
     hour = int(moment_column(entry.at)) // _HOUR_S * _HOUR_S
-    amounts[Subject(KEY, text_column(entry.key), hour)] += amount
+    amounts[KEY, text_column(entry.key), hour] += amount
     if entry.owner:
-        amounts[Subject(OWNER, text_column(entry.owner), hour)] += amount
+        amounts[OWNER, text_column(entry.owner), hour] += amount
 
 
 def spending_rows(amounts: Mapping[Subject, int], node: str, slot: int, incarnation: str) -> list[Row]:
