@@ -12,13 +12,14 @@ from headrace.control import books as module
 from headrace.control.books import Books
 from headrace.journal.place import Incarnation
 from headrace.journal.writer import Writer
-from headrace.link.messages import AskSpent, Covered, SpentAnswer
+from headrace.link.messages import AskSpent, Covered, Lessons, SpentAnswer
 from headrace.model.allowance import Spent
 from headrace.model.catalogue import CatalogueParts, ObjectKind, StoredObject
 from headrace.model.entry import Entry, Money, Opened
 from headrace.model.key import Key
 from headrace.model.limits import Budget, Window
 from headrace.model.settings import StateSettings
+from headrace.model.usage import Usage
 from headrace.sealing import seal, unseal
 from headrace.state.database import Database
 from headrace.state.errors import DatabaseAwayError
@@ -254,5 +255,27 @@ def test_what_goes_into_the_database_is_told_and_a_next_run_has_the_same(tmp_pat
             await books.telling.cover(PARTS, 20)
             (word,) = [word for word in books.telling.greeting() if isinstance(word, Covered)]
             assert [one.total for one in word.spent] == [5]
+
+    asyncio.run(main())
+
+
+def test_a_start_learns_from_the_ledger_and_then_from_what_comes(tmp_path: Path) -> None:
+    def taught(id: str, tokens: int) -> Entry:
+        usage = Usage(input_total=9, output_total=tokens)
+        return structs.replace(ended(id), model="m", usage=usage, usage_origin="upstream")
+
+    async def main() -> None:
+        writer = begun(tmp_path)
+        for number in range(20):
+            writer.append(taught(f"hr_{number}", 100))
+        async with Kept(tmp_path) as books:
+            await books.drain(30, orphans=False)
+        told: asyncio.Queue[object] = asyncio.Queue()
+        async with Kept(tmp_path) as books:
+            books.telling.start(told.put_nowait)
+            word = await asyncio.wait_for(told.get(), 20)
+            assert isinstance(word, Lessons)
+            assert word.learned["m"].output_p95 == 100
+        writer.close()
 
     asyncio.run(main())

@@ -205,11 +205,11 @@ def test_lessons_are_told_when_they_are_others_and_kept(tmp_path: Path, monkeypa
         async with telling(tmp_path) as desk:
             desk.learner.is_teaching = True
             await desk.look()
-            desk.telling.warm([ended("1", 0), ended("2", 0)])
+            desk.telling.teach([ended("1", 0), ended("2", 0)])
             expected = Lessons(learned={"m": Learned(output_p95=2)})
             assert await desk.next() == expected
             assert desk.telling.greeting() == [expected]
-            desk.telling.warm([])
+            desk.telling.teach([])
             desk.take(ended("3", 0))
             assert await desk.next() == Lessons(learned={"m": Learned(output_p95=3)})
             assert desk.told.empty()
@@ -228,5 +228,16 @@ def test_a_damaged_file_is_said_and_replaced(tmp_path: Path) -> None:
             assert "the control process writes a new one" in desk.said[0]
             await desk.telling.cover(PARTS, 20)
             assert desk.figures() is not None
+
+    asyncio.run(main())
+
+
+def test_a_large_batch_teaches_by_a_sample(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with telling(tmp_path) as desk:
+            desk.take(*(ended(str(number), 0) for number in range(99)))
+            assert desk.learner.entries == 99
+            desk.take(*(ended(str(number), 0) for number in range(1000)))
+            assert 99 + 50 < desk.learner.entries <= 99 + 100
 
     asyncio.run(main())

@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import Final
 
 from headrace.control.ingest import Ingest
+from headrace.control.learn import Lessons
 from headrace.control.spending import Spending
 from headrace.control.telling import Telling
 from headrace.journal.place import incarnations
 from headrace.link.messages import AskSpent, SpentAnswer
 from headrace.model.allowance import Spent
 from headrace.model.catalogue import StoredObject
-from headrace.model.entry import Entry
-from headrace.model.estimate import Learned
 from headrace.model.purses import purse_parts
 from headrace.model.settings import StateSettings
 from headrace.sealing import seal, unseal
@@ -39,6 +38,8 @@ ANSWER_S: Final = 3.0
 """So long a question of a worker waits for the journals to be taken."""
 WARM: Final = 5000
 """Entries of the ledger that are learned from at a start."""
+TEACH: Final = 500
+"""At once; the loop waits so long, some 5 ms."""
 AWAY_S: Final = 3.0
 """So long an end waits for a database that is away; the next start takes what is left."""
 
@@ -60,7 +61,7 @@ class Books:
         self._ledger = Ledger(self._database)
         self._ingest = Ingest(directory, self._ledger, say, write_log, self._prepare)
         spending = Spending(self._spent, self._ledger.open_exchanges, time.time)
-        self.telling = self._ingest.follower = Telling(state, self._ingest, spending, _Unlearned(), say)
+        self.telling = self._ingest.follower = Telling(state, self._ingest, spending, Lessons(), say)
         self._prepared = asyncio.Event()
         self._stamp: object = None
         self._faults: tuple[str, ...] = ()
@@ -151,7 +152,10 @@ class Books:
         await self._prepared.wait()
         with suppress(StateError):
             newest = [entry async for entry in self._ledger.entries(limit=WARM, newest_first=True)]
-            self.telling.warm(reversed(newest))
+            newest.reverse()
+            for first in range(0, len(newest), TEACH):
+                self.telling.teach(newest[first : first + TEACH])
+                await asyncio.sleep(0)
 
     async def _follow(self, on_objects: Objecting, on_doubt: Callable[[], Awaitable[None]]) -> None:
         await self._prepared.wait()
@@ -178,17 +182,6 @@ class Books:
                 self._say(fault)
         self._faults = found.faults
         return found.objects
-
-
-class _Unlearned:
-    """Where nothing is learned."""
-
-    def add(self, entry: Entry) -> None:
-        """One more."""
-
-    def learned(self) -> dict[str, Learned]:
-        """Nothing."""
-        return {}
 
 
 def write_log(lines: bytes) -> None:
