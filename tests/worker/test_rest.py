@@ -2,6 +2,8 @@
 
 import fcntl
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +25,7 @@ from headrace.model.purses import Budgets
 from headrace.worker import rest
 from headrace.worker.rest import Start, read_start
 
+ROOT = Path(__file__).resolve().parent.parent.parent
 SECRET = bytes(range(32))
 HOUR = 3600
 NOW = 1_000_000.0 * HOUR + 60
@@ -214,3 +217,36 @@ def test_a_journal_that_cannot_be_read_keeps_the_others_from_nobody(disk: Disk) 
     disk.figures(Spent(purse=TEAM))
     assert disk.start()[TEAM].parts == {"b": 7}
     assert "has format 9" in disk.said[0]
+
+
+WORKER = """
+import asyncio, sys
+from pathlib import Path
+from headrace.journal.place import Incarnation
+from headrace.journal.writer import Writer
+from tests.worker.test_rest import ended, opened, reached
+
+async def main():
+    writer = Writer(Incarnation.of(Path(sys.argv[1]), "node", 0, "killed"), asyncio.get_running_loop())
+    for record in (opened("1"), opened("2"), reached("2", 50), ended("1", 7), opened("3")):
+        writer.append(record)
+    await asyncio.sleep(0)
+    sys.stdout.write("written\\n")
+    sys.stdout.flush()
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+def test_a_workers_successor_knows_what_it_spent_as_soon_as_it_is_killed(disk: Disk) -> None:
+    disk.figures(Spent(purse=TEAM, settled=100))
+    command = [sys.executable, "-c", WORKER, str(disk.folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"written\n"
+            assert disk.start()[TEAM].parts == {"killed": 7}
+        finally:
+            process.kill()
+    assert disk.start()[TEAM] == Spent(purse=TEAM, settled=100, parts={"killed": 57})
