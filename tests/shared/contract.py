@@ -317,7 +317,7 @@ class Contract:
             counters = await stage.counters()
             asked = claim(concurrent=1, requests_per_minute=1000, amount=1000, hold=9, wait=20.0)
             counters.cover(nothing_spent(asked))
-            await admitted(counters, asked, settle=True)
+            (await admitted(counters, asked)).settle(0, 0)
             for turns in range(12):
                 task = asyncio.create_task(counters.claim([asked]))
                 for _ in range(turns):
@@ -362,17 +362,16 @@ class Contract:
         assert stage.now() == before
 
 
-async def admitted(counters: Counters, asked: Claim, *, settle: bool = False) -> Lease:
-    """A lease on a budget, as soon as its purse is known to be covered."""
+async def admitted(counters: Counters, asked: Claim) -> Lease:
+    """A lease on a budget, as soon as its spending is known."""
+    found: list[Lease | Denial] = []
 
     async def is_known() -> bool:
-        return (await balance(counters, asked)).spent is not None
+        found.append(await counters.claim([asked]))
+        return not isinstance(last := found[-1], Denial) or last.limit is not Limit.UNKNOWN
 
     await eventually(is_known)
-    lease = granted(await counters.claim([asked]))
-    if settle:
-        lease.settle(0, 0)
-    return lease
+    return granted(found[-1])
 
 
 async def spoken(counters: Counters, asked: Claim) -> Denial:

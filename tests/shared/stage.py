@@ -114,9 +114,15 @@ class ValkeyStage:
 
     async def counters(self, name: str = "w1", stopped: Callable[[str], None] = print) -> ValkeyCounters:
         """See Stage."""
+        return await self.counters_at(name, lambda: self.time, stopped)
+
+    async def counters_at(
+        self, name: str, time: Callable[[], float], stopped: Callable[[str], None] = print
+    ) -> ValkeyCounters:
+        """Counters of a worker with another clock."""
         hooks = Hooks(asyncio.get_running_loop().time, self.now, self.said.append, self.seed, stopped)
-        usual = {"timeout_s": 10.0, "connect_s": 20.0, "probe_s": 0.05}
-        timing = Timing(**{**usual, **self.timing}, time_ms=lambda: str(int(self.time * 1000)))
+        usual = {"timeout_s": 10.0, "patience_s": 20.0, "probe_s": 0.05}
+        timing = Timing(**{**usual, **self.timing}, time_ms=lambda: str(int(time() * 1000)))
         counters = await ValkeyCounters.connect(self.url, name, self.outage, hooks, timing)
         self.made.append(counters)
         return counters

@@ -3,15 +3,17 @@
 hiredis packs and parses, in C. A whole client's cost per command is several times that of the rest (see
 docs/decisions/0001-dependencies.md); what remains of one here is this file.
 
-A command that is not answered within `timeout_s` ends the connection: a frozen server is no better than a dead one, and
-what it may still do with commands of an ended session counts no more (`scripts/enter.lua`).
+A command that is not answered within `timeout_s` makes the connection a slow one: whoever waits is told now, and hears
+once more should a reply still come. When all have come it is as before. One that stays slow for `patience_s` is ended:
+a frozen server is no better than a dead one, and what it may still do with the commands of an ended session counts no
+more (`lua/enter.lua`).
 """
 
 import asyncio
 import ssl
 from collections import deque
 from collections.abc import Callable
-from typing import cast
+from typing import Protocol, cast
 
 import hiredis
 
@@ -19,25 +21,42 @@ from headrace.shared.address import ValkeyAddress
 
 Reply = int | bytes | list["Reply"] | None
 Answer = Callable[[Reply | Exception], None]
-"""Takes the reply, a `hiredis.ReplyError`, or a `ConnectionError`. It does not raise."""
+"""Takes the reply, a `hiredis.ReplyError`, or a `ConnectionError`; or first a `TimeoutError` and later one of these. It
+does not raise."""
 
 _LATE = 0.25
 """A timer that is late by this part of the time limit tells of a busy loop: replies may lie there unread."""
 
 
-class Pipeline(asyncio.Protocol):
-    """See above. `lost` is called once, with the reason, when the connection has ended by itself."""
+class Watcher(Protocol):
+    """Who keeps a connection."""
 
-    def __init__(self, timeout_s: float, lost: Callable[[str], None]) -> None:
+    def lost(self, reason: str) -> None:
+        """It has ended by itself; called once."""
+
+    def slow(self) -> None:
+        """It has become slow."""
+
+    def caught_up(self) -> None:
+        """It is not slow any more."""
+
+
+class Pipeline(asyncio.Protocol):
+    """See above."""
+
+    def __init__(self, patience_s: float, watcher: Watcher) -> None:
+        self.timeout_s = patience_s
+        """For a command to be answered; it counts from the next command on."""
         self._loop = asyncio.get_running_loop()
-        self._timeout_s = timeout_s
-        self._lost = lost
+        self._patience_s = patience_s
+        self._watcher = watcher
         self._reader = hiredis.Reader()
         self._transport: asyncio.Transport | None = None
         self._waiting: list[bytes] = []
         self._asked: deque[tuple[float, Answer]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
+        self._is_slow = False
 
     def send(self, command: tuple[str | int, ...], answer: Answer) -> None:
         """Ask; `answer` is called with the reply, or at once if the connection has ended."""
@@ -49,8 +68,8 @@ class Pipeline(asyncio.Protocol):
         self._waiting.append(hiredis.pack_command(command))  # type: ignore[arg-type]  # its stub takes one word
         now = self._loop.time()
         self._asked.append((now, answer))
-        if self._timer is None:
-            self._set_timer(now + self._timeout_s)
+        if self._timer is None or self._due > now + self.timeout_s:
+            self._set_timer(now + self.timeout_s)
 
     def ask(self, *command: str | int) -> "asyncio.Future[Reply]":
         """The reply; its exception may be a `ConnectionError` or a `hiredis.ReplyError`."""
@@ -72,11 +91,11 @@ class Pipeline(asyncio.Protocol):
         transport, self._transport = self._transport, None
         if transport is not None:
             transport.abort()
-            self._lost(reason)  # first, so that nobody who is told of it asks here again
+            self._watcher.lost(reason)  # first, so that nobody who is told of it asks here again
             self._give_up(reason)
 
     def close(self) -> None:
-        """End it, behind what has been asked; `lost` is not called, and no reply is waited for."""
+        """End it, behind what has been asked; nobody is told, and no reply is waited for."""
         self._flush()
         transport, self._transport = self._transport, None
         if transport is not None:
@@ -95,6 +114,9 @@ class Pipeline(asyncio.Protocol):
             self._reader.feed(data)
             while self._asked and (reply := self._reader.gets()) is not False:
                 self._asked.popleft()[1](reply)
+            if self._is_slow and not self._asked and self._transport is not None:
+                self._is_slow = False
+                self._watcher.caught_up()
         except hiredis.ProtocolError:
             self.abort("it does not speak Valkey's protocol")
 
@@ -110,6 +132,8 @@ class Pipeline(asyncio.Protocol):
         self._waiting.clear()
 
     def _set_timer(self, due: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
         self._due = due
         self._timer = self._loop.call_at(due, self._look)
 
@@ -118,14 +142,19 @@ class Pipeline(asyncio.Protocol):
         self._timer = None
         if not self._asked:
             return
-        now = self._loop.time()
-        limit = self._asked[0][0] + self._timeout_s
-        if now < limit:
-            self._set_timer(limit)
-        elif now - self._due > self._timeout_s * _LATE:
-            self._set_timer(now + self._timeout_s * _LATE)
-        else:
+        now, limit_s = self._loop.time(), self._patience_s if self._is_slow else self.timeout_s
+        if now < self._asked[0][0] + limit_s:
+            self._set_timer(self._asked[0][0] + limit_s)
+        elif now - self._due > self.timeout_s * _LATE:
+            self._set_timer(now + self.timeout_s * _LATE)
+        elif self._is_slow or self.timeout_s >= self._patience_s:
             self.abort("it does not answer")
+        else:
+            self._is_slow = True
+            self._set_timer(self._asked[0][0] + self._patience_s)
+            self._watcher.slow()
+            for _, answer in tuple(self._asked):
+                answer(TimeoutError("no answer yet"))
 
     def _give_up(self, reason: str) -> None:
         """Nothing that was asked will be answered."""
@@ -138,11 +167,12 @@ class Pipeline(asyncio.Protocol):
             answer(ConnectionResetError(reason))
 
 
-async def connect(address: ValkeyAddress, timeout_s: float, lost: Callable[[str], None]) -> Pipeline:
-    """A connection that has just been made; the user is not known to the server yet. Raises OSError."""
+async def connect(address: ValkeyAddress, patience_s: float, watcher: Watcher) -> Pipeline:
+    """A connection that has just been made, with `patience_s` as its `timeout_s`; the user is still to be told.
+    Raises OSError."""
     context = ssl.create_default_context() if address.tls else None
     _, pipeline = await asyncio.get_running_loop().create_connection(
-        lambda: Pipeline(timeout_s, lost), address.host, address.port, ssl=context
+        lambda: Pipeline(patience_s, watcher), address.host, address.port, ssl=context
     )
     return pipeline
 

@@ -66,7 +66,8 @@ class Records:
         self, tallied: Tallied, keys: tuple[str, ...], session: str, second: int, tokens: int, undone: bool
     ) -> Command:
         """The end of what was claimed in `second`; the tally has it already."""
-        arguments: list[str | int] = [self._incarnation, session, self._time_ms(), second, int(undone)]
+        heard = any(purse is not None and purse.stops for purse in tallied.purses)
+        arguments: list[str | int] = [self._incarnation, session, self._time_ms(), second, int(undone), int(heard)]
         for claim, purse in zip(tallied.claims, tallied.purses, strict=True):
             arguments += (tokens - claim.tokens, claim.hold, "" if purse is None else purse.own)
         return Command("settle", keys, tuple(arguments))

@@ -2,15 +2,19 @@
 
 AWAY ──connected, known, scripts loaded──▶ ENTERED ──own places, holds and parts written──▶ HERE ──▶ AWAY
   ▲                                          │                                              │
-  └──────── a pause ◀── no answer in time, an error, the connection or the session ended ◀──┘
+  └──────── a pause ◀── no answer for long, an error, the connection or the session ended ◀─┤
+                                                                                            │
+HERE ──no answer in time──▶ SLOW ──all answers came, what changed meanwhile written──▶ HERE │
+                              └──────── no answer for long ─────────────────────────────────┘
 
 AWAY: nothing is sent; a try begins every `probe_s`. ENTERED: commands of earlier sessions count no more. HERE: `call`
-works. What changes while it is not HERE has to be named in `changed`.
+works. SLOW: as AWAY for everybody else. What changes while it is not HERE has to be named in `changed`.
 """
 
 import asyncio
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import hiredis
@@ -32,8 +36,8 @@ class Timing:
 
     timeout_s: float = 0.08
     """For a command to be answered: what an outage may add to a request."""
-    connect_s: float = 1.0
-    """For a connection to be made and the worker to be known there."""
+    patience_s: float = 1.0
+    """For a connection to be made and the worker to be known there, and for a slow connection to catch up."""
     probe_s: float = 0.5
     """Between two tries."""
     beat_s: float = 3.0
@@ -123,21 +127,41 @@ class Session:
                 pipeline.send(self._words(leave), unheard)
             pipeline.close()
 
+    # ---- pipeline.Watcher
+
+    def lost(self, reason: str) -> None:
+        """See Watcher."""
+        self.here = False
+        if self._ended is not None and not self._ended.done():
+            self._ended.set_result(reason)
+
+    def slow(self) -> None:
+        """See Watcher."""
+        self.here = False
+
+    def caught_up(self) -> None:
+        """See Watcher."""
+        if self._pipeline is not None:
+            self._resume(self._pipeline)
+
     # ---- the states
 
     async def _keep(self) -> None:
+        loop = asyncio.get_running_loop()
         while True:
+            begun = loop.time()
             reason = await self._live()
             self.went(reason)
             self._tried.set()
-            await asyncio.sleep(self._timing.probe_s)
+            # A session that has lived, and now has ended, may well begin anew at once: the server was only emptied.
+            await asyncio.sleep(self._timing.probe_s - min(loop.time() - begun, self._timing.probe_s))
 
     async def _live(self) -> str:
         """One session, from AWAY to AWAY. The reason why it ended."""
         self._ended = asyncio.get_running_loop().create_future()
         try:
-            async with asyncio.timeout(self._timing.connect_s):
-                pipeline = await connect(self._address, self._timing.timeout_s, self._lost)
+            async with asyncio.timeout(self._timing.patience_s):
+                pipeline = await connect(self._address, self._timing.patience_s, self)
                 self._pipeline = pipeline
                 members = await self._enter(pipeline)
             await self._write(pipeline, members)
@@ -176,12 +200,21 @@ class Session:
         self.changed = members | set(self._records.keys())
         while len(self.changed) > _BATCH:
             await asyncio.gather(*self._writes(pipeline, [self.changed.pop() for _ in range(_BATCH)]))
-        asked = self._writes(pipeline, self.changed)
-        self.changed = set()
-        self.here = True
+        pipeline.timeout_s = self._timing.timeout_s
+        self._resume(pipeline)
         self._tried.set()
         self.came()
-        await asyncio.gather(*asked)
+
+    def _resume(self, pipeline: Pipeline) -> None:
+        for asked in self._writes(pipeline, self.changed):
+            asked.add_done_callback(self._look)
+        self.changed = set()
+        self.here = True
+
+    def _look(self, asked: "asyncio.Future[Reply]") -> None:
+        """What could not be written does not stand there: begin anew."""
+        if isinstance(error := asked.exception(), hiredis.ReplyError):
+            self.drop(str(error))
 
     def _writes(self, pipeline: Pipeline, keys: Iterable[str]) -> list[asyncio.Future[Reply]]:
         commands = (one for key in keys for one in self._records.commands(key, self.name))
@@ -189,20 +222,15 @@ class Session:
 
     async def _beat(self, pipeline: Pipeline) -> None:
         arguments = (self._incarnation, self.name, self._timing.time_ms(), self._life_ms, _SWEPT_KEYS)
-        if not await pipeline.ask(*self._words(Command("beat", (), arguments))):
-            self.drop("it took this worker for dead")
-        else:
-            self.beaten()
+        with suppress(TimeoutError):  # told by `slow`
+            if not await pipeline.ask(*self._words(Command("beat", (), arguments))):
+                self.drop("it took this worker for dead")
+            else:
+                self.beaten()
 
     def _words(self, command: Command) -> tuple[str | int, ...]:
         script, keys, arguments = command
         return ("EVALSHA", self._shas[script], len(keys), *keys, *arguments)
-
-    def _lost(self, reason: str) -> None:
-        """The connection has ended by itself."""
-        self.here = False
-        if self._ended is not None and not self._ended.done():
-            self._ended.set_result(reason)
 
     def _part(self) -> None:
         """A session is over, however it ended."""

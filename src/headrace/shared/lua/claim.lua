@@ -35,13 +35,13 @@ for claim = 1, number do
   local at = 4 + (claim - 1) * 7
   local amount = ARGV[at + 5]
   if amount ~= '' then
-    local state = redis.call('HMGET', purse, 'k', 'used', 'held')
-    if state[1] ~= ARGV[at + 7] then return {COPY, claim, state[1] or ''} end
-    local used = state[2] or '0'
-    if not is_less(used, amount) then return {BUDGET, claim, used, state[3] or '0'} end
+    local there = redis.call('HMGET', purse, 'k', 'used', 'held')
+    if there[1] ~= ARGV[at + 7] then return {COPY, claim, there[1] or ''} end
+    if not is_less(there[2] or '0', amount) then return {BUDGET, claim, there[2] or '0', there[3] or '0'} end
   end
-  local newest, requests, tokens, asked, used = advance(rates, second)
-  states[claim] = {newest, requests, tokens, asked, used}
+  local state = advance(rates, second)
+  local newest, requests, tokens = state[1], state[2], state[3]
+  states[claim] = state
   local limit = tonumber(ARGV[at + 1])
   if limit and requests >= limit then deny(REQUESTS, claim, room_in(rates, 'r', newest, requests, limit)) end
   limit = tonumber(ARGV[at + 2])
@@ -56,24 +56,17 @@ if ARGV[4] == 'peek' then return reply end
 for claim = 1, number do
   local rates, places, purse = KEYS[claim * 3 - 1], KEYS[claim * 3], KEYS[claim * 3 + 1]
   local at = 4 + (claim - 1) * 7
-  local newest, requests, tokens, _, used = unpack(states[claim])
-  local more = tonumber(ARGV[at + 4])
-  redis.call('HINCRBY', rates, 'r' .. newest % 60, 1)
-  requests = requests + 1
-  if more > 0 then
-    redis.call('HINCRBY', rates, 'k' .. newest % 60, more)
-    tokens, used = tokens + more, newest
+  local state, more = states[claim], tonumber(ARGV[at + 4])
+  state[2], state[6], state[4] = state[2] + 1, state[6] + 1, state[1]
+  if more > 0 then state[3], state[7], state[5] = state[3] + more, state[7] + more, state[1] end
+  store(rates, state)
+  if hold(places, own, '1', '') == 1 then redis.call('SADD', KEYS[1], places) end
+  local amount = ARGV[at + 6]
+  if ARGV[at + 5] ~= '' and amount ~= '0' then
+    if hold(purse, own, amount, '') == tonumber(amount) then redis.call('SADD', KEYS[1], purse) end
   end
-  redis.call('HSET', rates, 't', newest, 'r', requests, 'k', tokens, 'q', newest, 'l', used)
-  redis.call('EXPIRE', rates, 120)
-  hold(places, own, '1', '')
-  redis.call('SADD', KEYS[1], places)
-  if ARGV[at + 5] ~= '' and ARGV[at + 6] ~= '0' then
-    hold(purse, own, ARGV[at + 6], '')
-    redis.call('SADD', KEYS[1], purse)
-  end
-  reply[#reply + 1] = requests
-  reply[#reply + 1] = tokens
-  reply[#reply + 1] = used
+  reply[#reply + 1] = state[2]
+  reply[#reply + 1] = state[3]
+  reply[#reply + 1] = state[5]
 end
 return reply

@@ -26,29 +26,32 @@ local function is_purse(key)
   return string.sub(key, 1, 15) == 'headrace:purse:'
 end
 
--- Add an amount, or with '-' as its sign take it away: -0 is no number to HINCRBY.
+-- Add an amount, or with '-' as its sign take it away: -0 is no number to HINCRBY. Returns what is there then, if it was
+-- any amount at all.
 local function add(key, field, amount, sign)
-  if amount == '0' then return end
-  redis.call('HINCRBY', key, field, sign .. amount)
+  if amount ~= '0' then return redis.call('HINCRBY', key, field, sign .. amount) end
 end
 
 -- The same with what an incarnation holds of a key, and its sums.
 local function hold(key, field, amount, sign)
-  add(key, field, amount, sign)
-  add(key, 'held', amount, sign)
+  local left = add(key, field, amount, sign)
+  local all = add(key, 'held', amount, sign)
   if is_purse(key) then add(key, 'used', amount, sign) end
+  return left, all
 end
 
--- Take an amount away again: never more than is there. Returns whether the incarnation holds nothing any more.
+-- Take an amount, not 0, away again: never more than is there. Returns whether the incarnation holds nothing any more.
 local function release(key, field, amount)
-  local there = redis.call('HGET', key, field)
-  if not there then return true end
-  local all = not is_less(amount, there)
-  if all then amount = there end
-  hold(key, field, amount, '-')
-  if all then redis.call('HDEL', key, field) end
-  if not is_purse(key) and redis.call('HGET', key, 'held') == '0' then redis.call('DEL', key) end
-  return all
+  local left, all = hold(key, field, amount, '-')
+  if left > 0 then return false end
+  if left < 0 then
+    -- It was lost, or some of it: put back what was never there.
+    hold(key, field, string.sub(redis.call('HGET', key, field), 2), '')
+    all = tonumber(redis.call('HGET', key, 'held'))
+  end
+  redis.call('HDEL', key, field)
+  if all == 0 and not is_purse(key) then redis.call('DEL', key) end
+  return true
 end
 
 -- What an incarnation settled: it only grows.
@@ -56,8 +59,12 @@ local function grow(key, incarnation, part)
   local field = 'p:' .. incarnation
   local before = redis.call('HGET', key, field) or '0'
   if is_less(before, part) then
-    add(key, 'used', part, '')
-    add(key, 'used', before, '-')
+    if #part <= 15 then
+      add(key, 'used', string.format('%.0f', part - before), '')
+    else
+      add(key, 'used', part, '')
+      add(key, 'used', before, '-')
+    end
     redis.call('HSET', key, field, part)
   end
 end
@@ -67,7 +74,8 @@ local function clear(incarnation, most)
   local mine = 'headrace:of:' .. incarnation
   for _, key in ipairs(redis.call('SRANDMEMBER', mine, most)) do
     local field = 'h:' .. incarnation
-    release(key, field, redis.call('HGET', key, field) or '0')
+    local held = redis.call('HGET', key, field)
+    if held then release(key, field, held) end
     redis.call('SREM', mine, key)
   end
   if redis.call('EXISTS', mine) == 1 then return false end
@@ -76,22 +84,23 @@ local function clear(incarnation, most)
   return true
 end
 
--- Let what is older than a minute leave. Returns the newest second, both sums, and the newest seconds with any.
+-- Let what is older than a minute leave. Returns {t, r, k, q, l, the newest second's buckets r and k}.
 local function advance(key, second)
-  local state = redis.call('HMGET', key, 't', 'r', 'k', 'q', 'l')
-  local newest = tonumber(state[1])
-  if not newest then return second, 0, 0, 0, 0 end
-  local requests, tokens = tonumber(state[2]), tonumber(state[3])
-  local asked, used = tonumber(state[4]), tonumber(state[5])
-  if newest >= second then
-    -- The server's clock went back. Within a minute it is waited for.
-    if newest - second < 60 then return newest, requests, tokens, asked, used end
-    redis.call('DEL', key)
-    return second, 0, 0, 0, 0
+  local slot = second % 60
+  local state = redis.call('HMGET', key, 't', 'r', 'k', 'q', 'l', 'r' .. slot, 'k' .. slot)
+  for place = 1, 7 do state[place] = tonumber(state[place] or 0) end
+  local newest = state[1]
+  if newest == second then return state end
+  if newest > second and newest - second < 60 then
+    -- The server's clock went back; within a minute it is waited for.
+    slot = newest % 60
+    local counts = redis.call('HMGET', key, 'r' .. slot, 'k' .. slot)
+    state[6], state[7] = tonumber(counts[1] or 0), tonumber(counts[2] or 0)
+    return state
   end
-  if second - newest >= 60 then
+  if newest > second or second - newest >= 60 then
     redis.call('DEL', key)
-    return second, 0, 0, 0, 0
+    return {second, 0, 0, 0, 0, 0, 0}
   end
   local fields = {}
   for passed = newest + 1, second do
@@ -100,10 +109,20 @@ local function advance(key, second)
   end
   local counts = redis.call('HMGET', key, unpack(fields))
   for place = 1, #fields, 2 do
-    requests = requests - (tonumber(counts[place]) or 0)
-    tokens = tokens - (tonumber(counts[place + 1]) or 0)
+    state[2] = state[2] - (tonumber(counts[place]) or 0)
+    state[3] = state[3] - (tonumber(counts[place + 1]) or 0)
   end
   redis.call('HDEL', key, unpack(fields))
-  redis.call('HSET', key, 't', second, 'r', requests, 'k', tokens)
-  return second, requests, tokens, asked, used
+  redis.call('HSET', key, 't', second, 'r', state[2], 'k', state[3])
+  redis.call('EXPIRE', key, 120)
+  state[1], state[6], state[7] = second, 0, 0
+  return state
+end
+
+-- Write what `advance` returned, changed since.
+local function store(key, state)
+  local slot = state[1] % 60
+  redis.call('HSET', key, 't', state[1], 'r', state[2], 'k', state[3], 'q', state[4], 'l', state[5],
+    'r' .. slot, state[6], 'k' .. slot, state[7])
+  if state[6] <= 1 then redis.call('EXPIRE', key, 120) end
 end
