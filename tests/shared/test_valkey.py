@@ -392,3 +392,25 @@ def test_a_killed_process_gives_back_what_it_held(valkey: Valkey) -> None:
             await eventually(is_free)
 
     stage.run(scenario)
+
+
+# ---- Valkey's clock
+
+
+def test_a_clock_that_goes_back_a_little_is_waited_for_and_one_that_goes_far_begins_anew(stage: ValkeyStage) -> None:
+    asked = claim(requests_per_minute=2, tokens=3)
+
+    async def scenario() -> None:
+        counters = await stage.counters()
+        granted(await counters.claim([asked]))
+        await stage.pass_time(-30)
+        granted(await counters.claim([asked])).settle(9, 0)
+        assert denied(await counters.claim([asked])).retry_after_s == 60
+        assert (await balance(counters, asked)).tokens == 12
+        await stage.pass_time(30 + 60)
+        granted(await counters.claim([asked]))
+        await stage.pass_time(-500)
+        granted(await counters.claim([asked]))
+        assert (await balance(counters, asked)).requests == 1
+
+    stage.run(scenario)

@@ -19,9 +19,9 @@ local function room_in(key, letter, newest, left, limit)
   local counts = redis.call('HMGET', key, unpack(fields))
   for passed = 1, 59 do
     left = left - (tonumber(counts[passed]) or 0)
-    if left < limit then return (newest + passed) * 1000 - now end
+    if left < limit then return math.min((newest + passed) * 1000 - now, 60000) end
   end
-  return (newest + 60) * 1000 - now
+  return math.min((newest + 60) * 1000 - now, 60000)
 end
 
 local states, denied = {}, nil
