@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from headrace.journal.logbook import MOST_MODEL, Course, Logbook
+from headrace.journal.logbook import MOST_MODEL, NO_BILL, Bill, Course, Logbook
 from headrace.model.channel import BaseUrl, Channel, Credential
-from headrace.model.entry import Checkpoint, Entry, Opened, Record, Wire, lost_entry
+from headrace.model.entry import Checkpoint, Entry, Money, Opened, Record, Wire, lost_entry
+from headrace.model.estimate import NO_TEXT
 from headrace.model.key import Key
 from headrace.model.outcome import End, Failure, Outcome
 from headrace.model.problem import Kind, Problem
@@ -23,6 +24,7 @@ CHANNEL = Channel(
 )
 CALL = Call(WireProtocol.CHAT, "chat.completions", "m" * 300, Asked.EVENTS, b"")
 COMPLETED = Outcome(End.COMPLETED, "stop")
+MONEY = Money(cost=7, charge=14, counted=14, price="v1", multiplier=2_000_000_000)
 CUT = Problem(Kind.UPSTREAM_INTERRUPTED, "cut", detail="d" * 500)
 
 
@@ -86,7 +88,8 @@ def course(answered: bool = True, early_open: bool = False, usage: int | None = 
     if usage is not None:
         text = b'data: {"choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":1}}\n\n' % usage
         observer.observe(text)
-    return Course(observer, Wire(events=events), answered, early_open)
+    bill = Bill(observer.usage, "upstream" if usage is not None else "none", MONEY, NO_TEXT, NO_TEXT)
+    return Course(observer, bill, Wire(events=events), answered, early_open)
 
 
 def test_the_opened_and_the_entry_know_the_same_exchange(log: Logbook, journal: Journal) -> None:
@@ -119,6 +122,7 @@ def test_a_checkpoint_says_what_the_entry_would(log: Logbook, journal: Journal, 
         served_model="s" * MOST_MODEL,
         usage=Usage(input_total=7, output_total=1),
         usage_origin="upstream",
+        money=MONEY,
         attempts=checkpoint.attempts,
         wire=Wire(events=5),
     )
@@ -134,14 +138,24 @@ def test_a_checkpoint_says_what_the_entry_would(log: Logbook, journal: Journal, 
     opened = journal.records[0]
     assert isinstance(opened, Opened)
     lost = lost_entry(opened, checkpoint, "worker_lost")
-    for name in ("status", "usage", "usage_origin", "served_model", "wire", "duration_s", "model", "operation"):
+    for name in (
+        "status",
+        "usage",
+        "usage_origin",
+        "money",
+        "served_model",
+        "wire",
+        "duration_s",
+        "model",
+        "operation",
+    ):
         assert getattr(lost, name) == getattr(entry, name), name
 
 
 def test_between_attempts_a_checkpoint_has_those_that_are_over(log: Logbook) -> None:
     log.attempting(Place(), Facts())
     log.attempted(Failure(CUT), "", None)
-    assert len(log.checkpoint(Course(None, Wire(), True, True), 1001.0).attempts) == 1
+    assert len(log.checkpoint(Course(None, NO_BILL, Wire(), True, True), 1001.0).attempts) == 1
 
 
 def test_an_attempt_without_a_reply_has_no_status_of_the_one_before(log: Logbook) -> None:

@@ -93,6 +93,8 @@ class Process:
         await self._orders.open(pipe)
         try:
             boot = await self._orders.unless_ordered(self._orders.boot)
+            if boot is None and self._orders.boot.done() and not self._orders.is_over:
+                boot = self._orders.boot.result()  # a drain as it begins: what is in the journals is taken all the same
             return 0 if boot is None else await self._work(boot)
         finally:
             self._orders.close()
