@@ -203,17 +203,3 @@ def test_the_status_is_what_the_client_saw(
     log.answered(ReplyHead(429, []))
     log.close(Outcome(End.INTERRUPTED, "cut", CUT), CALL, course(answered, early_open))
     assert journal.entry.status == status
-
-
-def test_what_was_read_of_a_refused_one_belongs_to_no_answer(log: Logbook, journal: Journal) -> None:
-    log.close(Outcome(End.REFUSED, "upstream 400"), None, course(usage=7))
-    entry = journal.entry
-    assert (entry.usage, entry.usage_origin, entry.served_model) == (Usage(), "none", "")
-    assert (entry.source, entry.model, entry.stream) == ("client", "", False)
-
-
-def test_usage_that_came_before_more_output_is_partial(log: Logbook, journal: Journal) -> None:
-    before = course(usage=7)
-    assert before.observer is not None
-    before.observer.usage_is_final = False
-    assert log.checkpoint(before, 1001.0).usage_origin == "upstream_partial"
