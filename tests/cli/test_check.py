@@ -61,7 +61,7 @@ def test_a_summary_says_what_the_file_comes_to(tmp_path: Path) -> None:
         "robot team big, gpt-* disabled",
     ]
     assert not [secret for secret in SECRETS if secret in result.output]
-    assert "keys[0].budget: has no effect in this version" in result.stderr
+    assert "server.admin: has no effect in this version" in result.stderr
 
 
 def test_of_very_many_keys_some_are_shown(tmp_path: Path) -> None:

@@ -72,15 +72,8 @@ def test_what_has_no_effect_yet_is_said_for_every_kind_of_it(tmp_path: Path) -> 
     assert places == [
         "server.admin",
         "server.max_upload",
-        "limits",
-        "channels.first.credentials[0].limits",
         "channels.first.bind_ttl",
         "models.big.websocket_bridge",
-        "keys[0].limits",
-        "keys[0].budget",
-        "keys[0].labels",
-        "owners[0].limits",
-        "owners[0].budget",
     ]
 
 

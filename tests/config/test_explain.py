@@ -63,10 +63,9 @@ def test_the_text_holds_every_option() -> None:
 def test_what_has_no_effect_yet_is_explained() -> None:
     text = explain()
     by_title = {group.title: group for group in GROUPS}
-    assert by_title["budget of a key"].effect == ("No effect in this version: spending is neither counted nor limited.")
-    assert {by_title[one].effect for one in ("TLS", "keys", "price of a model", "price in a service tier")} == {""}
+    assert {by_title[one].effect for one in ("TLS", "keys", "budget of a key", "price of a model")} == {""}
     for effect in [group.effect for group in GROUPS] + [line.effect for line in LINES]:
         assert effect in text
     idle = {line.path for line in LINES if line.effect}
-    assert idle >= {"server.admin", "models.NAME.websocket_bridge", "keys[].labels"}
+    assert idle >= {"server.admin", "models.NAME.websocket_bridge", "channels.NAME.bind_ttl"}
     assert not idle & {"keys[].ips", "server.workers", "state.database"}

@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 
 from headrace.config.advice import advise
 from headrace.config.forms import Reading
 from headrace.config.idle import UNSERVED, idle_options
-from headrace.config.options.group import Options, no_effect, written
-from headrace.config.options.objects import ChannelOptions, KeyOptions, ModelOptions, OwnerOptions
+from headrace.config.options.group import NoEffect, Options
+from headrace.config.options.objects import ChannelOptions, KeyOptions, ModelOptions
 from headrace.config.options.settings import ServerOptions
 from headrace.config.sections import read_sections
 from headrace.config.source import read
@@ -28,8 +29,14 @@ def options(kind: type[Options], value: Mapping[str, object]) -> list[str]:
 
 def test_only_what_is_set_is_named() -> None:
     assert options(KeyOptions, {"name": "k", "secret": "s"}) == []
-    given = {"name": "k", "secret": "s", "budget": {"amount": "1"}, "multiplier": "1", "labels": {}, "limits": {}}
-    assert options(KeyOptions, given) == ["x.budget"]
+    given = {
+        "name": "k",
+        "secret": "s",
+        "budget": {"amount": "1"},
+        "labels": {"team": "a"},
+        "limits": {"concurrent": "1"},
+    }
+    assert options(KeyOptions, given) == [], "they have an effect"
     assert options(ServerOptions, {"admin": "a:1", "workers": "2"}) == ["x.admin"]
 
 
@@ -39,11 +46,20 @@ def test_what_is_off_promises_nothing() -> None:
     assert options(ModelOptions, model | {"websocket_bridge": "true"}) == ["x.websocket_bridge"]
 
 
+class Inner(Options):
+    """A group in another, with an option that does nothing."""
+
+    idle: Annotated[int, NoEffect("nothing happens")] = 0
+
+
+class Outer(Options):
+    """It has some of them."""
+
+    inner: tuple[Inner, ...] = ()
+
+
 def test_groups_inside_are_looked_at() -> None:
-    credentials = [{"name": "m", "secret": "s"}, {"name": "n", "secret": "s", "limits": {"concurrent": "1"}}]
-    assert options(ChannelOptions, CHANNEL | {"protocols": "chat", "credentials": credentials}) == [
-        "x.credentials.1.limits"
-    ]
+    assert options(Outer, {"inner": [{}, {"idle": 1}]}) == ["x.inner.1.idle"]
 
 
 @pytest.mark.parametrize("protocol", list(WireProtocol))
@@ -68,9 +84,3 @@ def test_many_places_make_one_warning() -> None:
     (said,) = [one for one in advise(sections, False) if "no effect" in one.message]
     assert (said.line, said.path) == (2, "models.m.websocket_bridge")
     assert said.message == "has no effect in this version: no WebSocket is taken; likewise in 2 more places"
-
-
-def test_owners_and_keys_say_the_same() -> None:
-    marks = {name: no_effect(field) for name, field in written(OwnerOptions).items()}
-    assert {name for name, mark in marks.items() if mark} == {"limits", "budget"}
-    assert all(no_effect(written(KeyOptions)[name]) == mark for name, mark in marks.items() if mark)

@@ -290,10 +290,7 @@ def test_what_does_nothing_yet_is_said_of_objects_too(loaded: Loaded) -> None:
     bridged = {"routes": [{"channel": "file"}], "websocket_bridge": True}
     limited = {"digest": DIGEST, "limits": {"concurrent": 1}}
     merged = merge(loaded, [stored("model", "m", bridged), stored("key", "k", limited)])
-    assert merged.warnings == (
-        "model m: websocket_bridge: has no effect in this version: no WebSocket is taken",
-        "key k: limits: has no effect in this version: requests are not limited",
-    )
+    assert merged.warnings == ("model m: websocket_bridge: has no effect in this version: no WebSocket is taken",)
     assert merged.loaded.catalogue.keys[1].limits == Limits(concurrent=1, wait=3.0)
 
 

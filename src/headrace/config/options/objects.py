@@ -66,9 +66,7 @@ class CredentialOptions(Options):
     name: Name = Field(description="Its name in entries and logs.")
     secret: SecretText = Field(repr=False, description="The provider's API key.")
     weight: Weight = Field(default=Credential("", "").weight, description="Its share among the channel's credentials.")
-    limits: Annotated[LimitOptions, NoEffect("the credential is used without a limit")] = Field(
-        default=LimitOptions(), description=str(LimitOptions.__doc__)
-    )
+    limits: LimitOptions = Field(default=LimitOptions(), description=str(LimitOptions.__doc__))
 
 
 class ChannelOptions(Options):
@@ -168,9 +166,7 @@ class ModelOptions(StreamOptions):
 class AllowanceOptions(Options):
     """What a key or an owner may spend."""
 
-    budget: Annotated[BudgetOptions | None, GIVEN, NoEffect("spending is neither counted nor limited")] = Field(
-        default=None, description=str(BudgetOptions.__doc__)
-    )
+    budget: Annotated[BudgetOptions | None, GIVEN] = Field(default=None, description=str(BudgetOptions.__doc__))
     multiplier: Factor = Field(
         default=_KEY.multiplier, description="What the price of an exchange is multiplied by to be its charge."
     )
@@ -184,13 +180,9 @@ class CommonKeyOptions(KeyStreamOptions, AllowanceOptions):
     models: Annotated[tuple[AllowedModel, ...], ONE_OR_MANY] = Field(
         default=_KEY.models, description="The models that it may use: names, or patterns with `*`."
     )
-    limits: Annotated[KeyLimitOptions, NoEffect("requests are not limited")] = Field(
-        default=KeyLimitOptions(), description=str(KeyLimitOptions.__doc__)
-    )
+    limits: KeyLimitOptions = Field(default=KeyLimitOptions(), description=str(KeyLimitOptions.__doc__))
     expires: Annotated[Moment, DefaultText("never")] = Field(default=_KEY.expires, description="When it stops working.")
-    labels: Annotated[dict[Name, LabelText], NoEffect("they appear nowhere")] = Field(
-        default={}, description="Words about it, by name, for entries and metrics."
-    )
+    labels: dict[Name, LabelText] = Field(default={}, description="Words about it, by name, for entries and metrics.")
     origins: Annotated[tuple[Origin, ...], ONE_OR_MANY] = Field(
         default=_KEY.origins, description="The web origins that may use it; none: no narrowing."
     )
@@ -233,6 +225,4 @@ class OwnerOptions(AllowanceOptions):
     """
 
     name: Name = Field(description="Its name, as keys have it in `owner`; no two owners share one.")
-    limits: Annotated[OwnerLimitOptions, NoEffect("requests are not limited")] = Field(
-        default=OwnerLimitOptions(), description=str(OwnerLimitOptions.__doc__)
-    )
+    limits: OwnerLimitOptions = Field(default=OwnerLimitOptions(), description=str(OwnerLimitOptions.__doc__))
