@@ -26,24 +26,24 @@ class MemoryCounters:
         wall_time: Callable[[], float],
         on_spent: Callable[[str], None] = stop_nothing,
     ) -> None:
-        self._lines = Lines(loop_time)
-        self._tally = Tally(Purses(incarnation, wall_time, on_spent), loop_time, wall_time, self._lines.wake)
+        self.lines = Lines(loop_time)
+        self._tally = Tally(Purses(incarnation, wall_time, on_spent), loop_time, wall_time, self.lines.wake)
 
     async def start(self) -> None:
         """See `Counters.start`: there is nothing elsewhere."""
 
     async def claim(self, claims: Sequence[Claim]) -> Lease | Denial:
         """See `Counters.claim`."""
-        if self._lines:
-            return await self._lines.claim(claims, self)
+        if self.lines:
+            return await self.lines.claim(claims, self)
         found = self._tally.attempt(claims)
         if not isinstance(found, Denial):
             return found
-        return await self._lines.claim(claims, self, found)
+        return await self.lines.claim(claims, self, found)
 
     async def claim_one(self, options: Sequence[Claim], wait_s: float) -> tuple[int, Lease] | Denial:
         """See `Counters.claim_one`."""
-        return await self._lines.claim_one(options, wait_s, self)
+        return await self.lines.claim_one(options, wait_s, self)
 
     async def balances(self, claims: Sequence[Claim]) -> Sequence[Balance]:
         """See `Counters.balances`."""
