@@ -4,13 +4,14 @@ from pathlib import Path
 
 from tests.stand.wire import KEY
 
+# Several workers need a Valkey. Nothing is limited here, so it may be away: the port is that of no service.
 _CONFIG = """
 server:
   listen: 127.0.0.1:{port}
   workers: {workers}
   drain_notice: 0s
   drain: {drain}
-state: {{directory: {state}, checkpoint: 500ms{database}}}
+state: {{directory: {state}, checkpoint: 500ms, shared: "valkey://127.0.0.1:9"{database}}}
 stream:
   keepalive: 500ms
   first_event: 20s

@@ -77,13 +77,6 @@ def test_what_has_no_effect_yet_is_said_for_every_kind_of_it(tmp_path: Path) -> 
     ]
 
 
-def test_several_workers_count_limits_apart(write: Write) -> None:
-    (said,) = warnings(write, GOOD + "server: {workers: 3}\n")
-    assert said.startswith("8: server.workers: limits are counted in each worker by itself")
-    assert "3 workers would allow 3 times as much" in said
-    assert warnings(write, GOOD + "server: {workers: 1}\n") == []
-
-
 def test_an_owner_that_is_not_declared(write: Write) -> None:
     owned = GOOD.replace("name: k,", "name: k, owner: teem,")
     assert warnings(write, owned) == []

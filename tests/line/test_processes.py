@@ -33,6 +33,8 @@ NEW_KEY = "sk-hr-new-0123456789abcdef"
 
 def configured(workers: int = 2, drain: str = "5s", notice: str = "0s") -> str:
     text = CONFIG.replace("drain_notice: 0s", f"drain_notice: {notice}")
+    # Several workers need a Valkey. Nothing is limited here, so it may be away: the port is that of no service.
+    text = text.replace("{directory: $STATE}", "{directory: $STATE, shared: 'valkey://127.0.0.1:9'}")
     return text.replace("drain: 5s", f"drain: {drain}\n  workers: {workers}")
 
 
@@ -470,7 +472,9 @@ def test_a_foreign_listener_is_found_whatever_it_shares(tmp_path: Path, shared_p
         foreign.listen()
         address = f"127.0.0.1:{foreign.getsockname()[1]}"
         config = tmp_path / "headrace.yaml"
-        config.write_text(f"server: {{listen: {address}, workers: 2}}\nstate: {{directory: state}}\n")
+        config.write_text(
+            f"server: {{listen: {address}, workers: 2}}\nstate: {{directory: state, shared: 'valkey://127.0.0.1:9'}}\n"
+        )
         said = failed_start(config)
         assert f"cannot listen on {address}: address in use" in said
         foreign.setblocking(False)

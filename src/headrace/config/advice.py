@@ -22,7 +22,6 @@ def advise(sections: Sections, exposed: bool) -> tuple[Fault, ...]:
         *_unused(sections),
         *_keys(sections),
         *_owners(sections),
-        *_workers(sections),
         *_without_effect(sections),
     ]
     if exposed:
@@ -69,16 +68,6 @@ def _owners(sections: Sections) -> Iterator[_Finding]:
     for index, key in enumerate(sections.keys):
         if names and key and key.owner and key.owner not in names:
             yield ("keys", index, "owner"), "names no owner of this file: it has no limits or budget from here"
-
-
-def _workers(sections: Sections) -> Iterator[_Finding]:
-    if sections.server and sections.server.workers > 1:
-        number = sections.server.workers
-        yield (
-            ("server", "workers"),
-            f"limits are counted in each worker by itself, as state.shared is memory: {number} workers would allow"
-            f" {number} times as much (this version counts none)",
-        )
 
 
 def _fits_a_model(allowed: str, models: Collection[str]) -> bool:

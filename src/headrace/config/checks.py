@@ -30,6 +30,7 @@ def check(sections: Sections) -> tuple[Fault, ...]:
     """All faults between options. What a section with faults of its own says is not looked at."""
     found = [
         *_server(sections.server),
+        *_workers(sections),
         *_stream(sections),
         *(item for name, one in sections.channels.items() if one for item in check_channel(sections.root, name, one)),
         *_models(sections),
@@ -64,6 +65,16 @@ def _server(server: ServerOptions | None) -> Iterator[Finding]:
     if server.bodies < server.max_body:
         yield ("server", "bodies"), "must not be smaller than max_body, or the largest bodies never find room"
     yield from _tls(server)
+
+
+def _workers(sections: Sections) -> Iterator[Finding]:
+    server, state = sections.server, sections.state
+    if server is not None and state is not None and server.workers > 1 and not state.shared:
+        message = (
+            "more than one needs a Valkey, or each would count limits and budgets by itself; set state.shared to"
+            " valkey://HOST, or workers to 1"
+        )
+        yield ("server", "workers"), message
 
 
 def _tls(server: ServerOptions) -> Iterator[Finding]:
