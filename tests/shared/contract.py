@@ -113,6 +113,8 @@ class Contract:
         stage.run(scenario)
 
     def test_a_budget_admits_while_something_is_left(self, stage: Stage) -> None:
+        """B121: 0.45 pays for two calls of 0.30 at once, and for no third."""
+
         async def scenario() -> None:
             counters = await stage.counters()
             asked = claim(amount=45, hold=30)
@@ -128,6 +130,24 @@ class Contract:
             denial = denied(await counters.claim([asked]))
             assert denial.limit is Limit.BUDGET
             assert denial.retry_after_s == HOUR + 3600 - stage.now()
+
+        stage.run(scenario)
+
+    def test_a_budget_of_50_calls_admits_50_of_200_at_once(self, stage: Stage) -> None:
+        async def scenario() -> None:
+            counters = await stage.counters()
+            key, owner = claim(amount=50 * 30, hold=30, wait=5.0), claim("owner:o", concurrent=500)
+            counters.cover(nothing_spent(key))
+            (await admitted(counters, key)).settle(0, 0)
+            found = await asyncio.gather(*(counters.claim([key, owner]) for _ in range(200)))
+            leases = [one for one in found if not isinstance(one, Denial)]
+            assert len(leases) == 50
+            assert {one.limit for one in found if isinstance(one, Denial)} == {Limit.BUDGET}
+            for lease in leases:
+                lease.settle(0, 30)
+            standing = await balance(counters, key)
+            assert (standing.spent, standing.held, standing.running) == (1500, 0, 0)
+            assert denied(await counters.claim([key])).limit is Limit.BUDGET
 
         stage.run(scenario)
 
@@ -262,6 +282,8 @@ class Contract:
         stage.run(scenario)
 
     def test_what_cannot_come_in_time_is_not_waited_for(self, stage: Stage) -> None:
+        """B124: of 30 at once, 10 pass and 20 are told at once."""
+
         async def scenario() -> None:
             counters = await stage.counters()
             asked = [claim(requests_per_minute=10, wait=5.0)]
@@ -292,6 +314,8 @@ class Contract:
         stage.run(scenario)
 
     def test_who_stops_waiting_leaves_nothing_behind(self, stage: Stage) -> None:
+        """B061, of those that wait."""
+
         async def scenario() -> None:
             counters = await stage.counters()
             asked = claim(concurrent=1, requests_per_minute=100, tokens=5, wait=20.0)
@@ -313,6 +337,8 @@ class Contract:
         stage.run(scenario)
 
     def test_cancelled_at_any_moment_a_claim_is_whole_or_nothing(self, stage: Stage) -> None:
+        """B061, of those that ask."""
+
         async def scenario() -> None:
             counters = await stage.counters()
             asked = claim(concurrent=1, requests_per_minute=1000, amount=1000, hold=9, wait=20.0)
