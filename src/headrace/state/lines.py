@@ -4,12 +4,12 @@ entry ──no amendment──▶ its own money, revision 0
   └──── newest amendment ──▶ that one's money, its revision
 """
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Text, and_, case, cast, exists, func, literal, select, tuple_
+from sqlalchemy import ColumnElement, Row, Text, and_, case, cast, exists, func, literal, select, tuple_
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -61,7 +61,7 @@ class EntryFilter:
     has_unknown_cost: bool = False
 
     def conditions(self, database: Database) -> Iterator[ColumnElement[bool]]:
-        """For a query over `BOOKED`."""
+        """For a query over `schema.entry`, with or without `BOOKED`."""
         table = schema.entry.c
         if self.since is not None:
             yield table.at >= self.since
@@ -73,7 +73,7 @@ class EntryFilter:
         for name, value in self.labels:
             yield label_value(name, database) == value
         if self.has_unknown_cost:
-            yield booked("cost").is_(None)
+            yield _has_unknown_cost()
 
 
 EVERY = EntryFilter()
@@ -127,21 +127,21 @@ async def read_page(
     """The next `size` lines behind `after`, in the order of beginnings and ids, and the place of the last."""
     table = schema.entry.c
     order = (table.at.desc(), table.id.desc()) if newest_first else (table.at, table.id)
-    query = select(
-        table.at.label("began"),
-        table.id,
-        table.record,
-        _newest.c.revision,
-        _newest.c.at,
-        _newest.c.reason,
-        _newest.c.money,
-    )
-    query = query.select_from(BOOKED).where(*where.conditions(database)).order_by(*order).limit(size)
+    query = select(table.at, table.id, table.record).where(*where.conditions(database)).order_by(*order).limit(size)
     if after is not None:
         place = tuple_(table.at, table.id)
         query = query.where(place < tuple_(*after) if newest_first else place > tuple_(*after))
     rows = (await connection.execute(query)).all()
-    return [_line(row) for row in rows], (rows[-1].began, rows[-1].id) if rows else after
+    # Asked for apart: joined, PostgreSQL joins the whole ledger for each page of it.
+    amended = await _amendments(connection, [row.id for row in rows])
+    return [_line(row.record, amended.get(row.id)) for row in rows], (rows[-1].at, rows[-1].id) if rows else after
+
+
+async def _amendments(connection: AsyncConnection, ids: Sequence[str]) -> dict[str, Row[Any]]:
+    """The newest of each entry that has one."""
+    table = schema.amendment
+    query = select(table).where(table.c.id.in_(ids)).order_by(table.c.revision)
+    return {row.id: row for row in await connection.execute(query)}
 
 
 def label_value(name: str, database: Database) -> ColumnElement[Any]:
@@ -153,9 +153,17 @@ def label_value(name: str, database: Database) -> ColumnElement[Any]:
     return select(each.c.value).where(each.c.key == name).scalar_subquery()
 
 
-def _line(row: Any) -> LedgerLine:
-    entry = _entry(row.record)
-    if row.revision is None:
+def _has_unknown_cost() -> ColumnElement[bool]:
+    """By a look at the amendments of each entry, so that a page needs only those before its end."""
+    entry, amendment = schema.entry.c, schema.amendment.c
+    newest = select(amendment.cost.is_(None)).where(amendment.id == entry.id)
+    newest = newest.order_by(amendment.revision.desc()).limit(1)
+    return func.coalesce(newest.scalar_subquery(), entry.cost.is_(None))
+
+
+def _line(record: bytes, amendment: Row[Any] | None) -> LedgerLine:
+    entry = _entry(record)
+    if amendment is None:
         return LedgerLine(entry, entry.money)
-    counts = msgspec.structs.replace(entry, money=_money(row.money))
-    return LedgerLine(counts, entry.money, row.revision, row.at, row.reason)
+    counts = msgspec.structs.replace(entry, money=_money(amendment.money))
+    return LedgerLine(counts, entry.money, amendment.revision, amendment.at, amendment.reason)
