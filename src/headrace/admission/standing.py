@@ -5,14 +5,13 @@ Money is text with an exact decimal number of currency units; times are RFC 3339
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from decimal import Decimal
 
 import msgspec
 
 from headrace.admission.limits import Allowance, claims
 from headrace.model.allowance import Balance, Claim, window_end
 from headrace.model.key import Key
-from headrace.model.limits import NANO, Budget, Limits
+from headrace.model.limits import Budget, Limits, decimal_text
 from headrace.model.owner import Owner
 
 
@@ -62,19 +61,13 @@ def _budget(budget: Budget, window: int, balance: Balance) -> dict[str, object]:
     spent, end = balance.spent, window_end(budget.window, window)
     left = max(budget.amount - spent - balance.held, 0) if spent is not None else None
     return {
-        "amount": money(budget.amount),
+        "amount": decimal_text(budget.amount),
         "window": budget.window.value,
-        "spent": money(spent) if spent is not None else None,
-        "held": money(balance.held),
-        "remaining": money(left) if left is not None else None,
+        "spent": decimal_text(spent) if spent is not None else None,
+        "held": decimal_text(balance.held),
+        "remaining": decimal_text(left) if left is not None else None,
         "resets_at": _moment(end) if end is not None else None,
     }
-
-
-def money(nano: int) -> str:
-    """Nano-units as an exact decimal number of units, without needless zeros: 1250000000 is `1.25`."""
-    text = f"{Decimal(nano) / NANO:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _moment(at: float) -> str:
