@@ -1,19 +1,17 @@
 """An upstream for the commands, and entries without a gateway."""
 
-import asyncio
 import signal
 import threading
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
-from headrace.journal.place import Incarnation
-from headrace.journal.writer import Writer
-from headrace.model.entry import Record
 from headrace.simulator import SimulatorThread
 from tests.cli import process
 from tests.cli.served import Served, made_file
+from tests.stand.journals import journal
+
+__all__ = ["journal"]
 
 SCRIPT = {
     "scenarios": {
@@ -28,23 +26,6 @@ SCRIPT = {
 def upstream() -> Iterator[SimulatorThread]:
     with SimulatorThread(SCRIPT) as simulator:
         yield simulator
-
-
-@pytest.fixture
-def journal(tmp_path: Path) -> Callable[..., Path]:
-    """Writes records as a worker would; returns the state directory."""
-
-    async def write(directory: Path, records: tuple[Record, ...]) -> None:
-        writer = Writer(Incarnation.of(directory, "local", 0, "0000"), asyncio.get_running_loop())
-        for record in records:
-            writer.append(record)
-        writer.close()
-
-    def written(*records: Record) -> Path:
-        asyncio.run(write(tmp_path / "state", records))
-        return tmp_path / "state"
-
-    return written
 
 
 @pytest.fixture(scope="session")

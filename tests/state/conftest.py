@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.stand.journals import journal
 from tests.stand.postgres import Postgres, postgres, postgres_process
 from tests.state.places import Place
 
-__all__ = ["place", "postgres", "postgres_process"]
+__all__ = ["journal", "place", "postgres", "postgres_process"]
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

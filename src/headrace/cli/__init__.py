@@ -9,7 +9,8 @@
     gateway_file, target    where the gateway is and its keys are, for commands beside it
     snippets           what connect prints
     asking, reading    a client of the gateway: HTTP, and what events say
-    entry_lookup       an exchange in the database and the journals
+    state_child        asks the database, through a process that carries its libraries
+    entry_lookup       the exchange that a command is about
     entry_summary, entry_view    an exchange as words and tables
 
 Exit codes: 0 as it should be, 1 it could not be done, 2 bad usage or a bad file.

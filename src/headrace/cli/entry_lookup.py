@@ -1,14 +1,5 @@
-"""Finds one exchange for the commands that show or check it: its entry, or how far it has come where it is open.
+"""The exchange that a command is about, by the options that name it; the database and the journals are asked for it."""
 
-    database ──not there──▶ journals: what is not ingested yet ──not there──▶ database again: ingested meanwhile
-
-The newest entry is the newest of both. A database that cannot be asked is said, and the journals are still looked at.
-"""
-
-import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -16,13 +7,11 @@ import typer
 
 from headrace.cli.configuration import BAD_FILE, DEFAULT_FILE
 from headrace.cli.output import fail
+from headrace.cli.state_child import StateFailedError, StatePlace, at_state
 from headrace.config.draft import load_state
 from headrace.config.errors import ConfigError
-from headrace.journal.reader import read_all
-from headrace.model.entry import Checkpoint, Entry, Opened
-from headrace.state.database import Database
-from headrace.state.errors import StateError
-from headrace.state.ledger import Ledger
+from headrace.model.entry import Entry
+from headrace.state.errands import FindExchange, FoundEntry, FoundOpen, Words
 
 LAST = "last"
 
@@ -32,24 +21,6 @@ IdArgument = Annotated[
 StateChoice = Annotated[
     Path | None, typer.Option("--state", metavar="DIR", help="The state directory, instead of a configuration file.")
 ]
-Report = Callable[[str], None]
-"""Is told, in a sentence, what could not be looked at."""
-
-
-@dataclass(frozen=True, slots=True)
-class OpenExchange:
-    """An exchange without an entry: it runs, or its process died and that is not settled yet."""
-
-    opened: Opened
-    reached: Checkpoint | None
-
-
-@dataclass(frozen=True, slots=True)
-class StatePlace:
-    """Where a gateway keeps its record; `database` is an address, or nothing for SQLite in the directory."""
-
-    directory: Path
-    database: str = field(default="", repr=False)
 
 
 def state_place(config: Path | None, state: Path | None) -> StatePlace:
@@ -70,103 +41,38 @@ def place_of_file(path: Path) -> StatePlace:
     return StatePlace(Path(settings.directory), settings.database)
 
 
-def look_up(config: Path | None, state: Path | None, id: str) -> Entry | OpenExchange:
+def look_up(config: Path | None, state: Path | None, id: str) -> Entry | FoundOpen:
     """The exchange `id`, or the newest that has ended for `last`. Ends the command where there is none."""
     place = state_place(config, state)
+    found = None
     try:
-        found = asyncio.run(find(place, id, _say))
-    except OSError as error:
-        fail(f"cannot read the journal in {place.directory}: {error.strerror or error}")
+        with at_state(place) as child:
+            for answer in child.ask(FindExchange(id=id)):
+                match answer:
+                    case Words():
+                        typer.echo(answer.text, err=True)
+                    case FoundEntry() | FoundOpen():
+                        found = answer
+                    case _:
+                        pass
+    except StateFailedError as error:
+        fail(str(error))
     if found is None:
         fail(_missing(place, id))
-    return found
+    return found.entry if isinstance(found, FoundEntry) else found
 
 
-async def find(place: StatePlace, id: str, report: Report) -> Entry | OpenExchange | None:
-    """The exchange `id`, or for `last` the newest that has ended. OSError where the journals cannot be read."""
-    async with _ledger(place, report) as ledger:
-        stored = await _stored(ledger, id, report)
-        if stored.entry is not None and id != LAST:
-            return stored.entry
-        seen = stored.and_(_written(place.directory, id))
-        if seen.entry is None and id != LAST:
-            seen = seen.and_(await _stored(ledger, id, report))
-    if seen.entry is not None or seen.opened is None:
-        return seen.entry
-    return OpenExchange(seen.opened, seen.reached)
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """What is known of one exchange, from one place or several."""
-
-    entry: Entry | None = None
-    opened: Opened | None = None
-    reached: Checkpoint | None = None
-
-    def and_(self, other: "_Seen") -> "_Seen":
-        """The newer entry, and the checkpoint that is further."""
-        entries = [one for one in (self.entry, other.entry) if one is not None]
-        reached = [one for one in (self.reached, other.reached) if one is not None]
-        return _Seen(
-            max(entries, key=lambda one: one.at, default=None),
-            self.opened or other.opened,
-            max(reached, key=lambda one: one.duration_s, default=None),
-        )
-
-
-@asynccontextmanager
-async def _ledger(place: StatePlace, report: Report) -> AsyncIterator[Ledger | None]:
-    """The ledger, or None where there is no database yet; asking does not make one."""
+def awaited_entry(place: StatePlace, id: str, wait_s: float) -> Entry | None:
+    """The entry of an exchange, which is written when it has ended; None where it does not come in time, or there is
+    nobody to ask."""
+    if not place.directory.is_dir():
+        return None
     try:
-        database = Database.open(place.database, place.directory)
-    except ValueError as error:
-        report(str(error))
-        yield None
-        return
-    if _is_absent(database):
-        yield None
-        return
-    try:
-        yield Ledger(database)
-    finally:
-        await database.close()
-
-
-def _is_absent(database: Database) -> bool:
-    return database.is_sqlite and not Path(database.name).exists()
-
-
-async def _stored(ledger: Ledger | None, id: str, report: Report) -> _Seen:
-    """What the database has."""
-    if ledger is None:
-        return _Seen()
-    try:
-        entry = await (ledger.last() if id == LAST else ledger.entry(id))
-        if entry is not None or id == LAST:
-            return _Seen(entry)
-        for one in await ledger.open_exchanges():
-            if one.opened.id == id:
-                return _Seen(None, one.opened, one.reached)
-    except StateError as error:
-        report(f"the database cannot be asked ({error}); only what is not ingested yet is looked at")
-    return _Seen()
-
-
-def _written(directory: Path, id: str) -> _Seen:
-    """What the journals have that are still there."""
-    seen = _Seen()
-    for record in read_all(directory):
-        if isinstance(record, Entry):
-            if id in (record.id, LAST):
-                seen = seen.and_(_Seen(entry=record))
-        elif record.id == id:
-            seen = seen.and_(_Seen(opened=record) if isinstance(record, Opened) else _Seen(reached=record))
-    return seen
-
-
-def _say(sentence: str) -> None:
-    typer.echo(sentence, err=True)
+        with at_state(place) as child:
+            answers = list(child.ask(FindExchange(id=id, wait_s=wait_s)))
+    except StateFailedError:
+        return None
+    return next((one.entry for one in answers if isinstance(one, FoundEntry)), None)
 
 
 def _missing(place: StatePlace, id: str) -> str:

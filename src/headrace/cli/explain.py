@@ -5,11 +5,12 @@ from collections.abc import Iterator
 import msgspec
 
 from headrace.cli.configuration import ConfigChoice
-from headrace.cli.entry_lookup import IdArgument, OpenExchange, StateChoice, look_up
+from headrace.cli.entry_lookup import IdArgument, StateChoice, look_up
 from headrace.cli.entry_summary import open_summary
 from headrace.cli.entry_view import attempts_section, sections
 from headrace.cli.output import JsonOption, Section, echo_json, show
 from headrace.model.entry import Checkpoint, Opened
+from headrace.state.errands import FoundOpen
 
 
 class Unfinished(msgspec.Struct, tag_field="type", tag="open"):
@@ -26,7 +27,7 @@ def explain(id: IdArgument, config: ConfigChoice = None, state: StateChoice = No
     all that its entry holds. An exchange that is still open is shown as far as its last checkpoint.
     """
     found = look_up(config, state, id)
-    if isinstance(found, OpenExchange):
+    if isinstance(found, FoundOpen):
         if json:
             echo_json(Unfinished(found.opened, found.reached))
         else:
@@ -37,7 +38,7 @@ def explain(id: IdArgument, config: ConfigChoice = None, state: StateChoice = No
         show(sections(found))
 
 
-def _unfinished(found: OpenExchange) -> Iterator[Section]:
+def _unfinished(found: FoundOpen) -> Iterator[Section]:
     yield Section(f"exchange {found.opened.id}", tuple(open_summary(found.opened, found.reached)))
     if found.reached is not None and found.reached.attempts:
         yield attempts_section(found.reached.attempts)

@@ -1,17 +1,13 @@
 """`headrace migrate`: brings the database to this version, before a gateway starts or while old ones still run."""
 
-import subprocess
-import sys
 from pathlib import Path
 
-import msgspec
 import typer
 
 from headrace.cli.configuration import DEFAULT_FILE, ConfigOption, read_draft
 from headrace.cli.output import fail
-
-COMMAND = [sys.executable, "-m", "headrace.state"]
-"""A process of its own: Alembic would cost every other command 0.1 s at its start."""
+from headrace.cli.state_child import StateFailedError, StatePlace, at_state
+from headrace.state.errands import Migrate, Words
 
 
 def migrate(config: ConfigOption = DEFAULT_FILE) -> None:
@@ -25,9 +21,10 @@ def migrate(config: ConfigOption = DEFAULT_FILE) -> None:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         fail(f"cannot use {directory}: {error.strerror}; state.directory must be writable for the gateway")
-    order = msgspec.msgpack.encode({"database": state.database, "directory": str(directory)})
-    # The address may hold a password, and arguments are for all to see.
-    done = subprocess.run(COMMAND, input=order, capture_output=True, check=False)
-    if done.returncode:
-        fail(done.stderr.decode(errors="replace").strip() or "the migration was ended from outside")
-    typer.echo(done.stdout.decode(errors="replace").strip())
+    try:
+        with at_state(StatePlace(directory, state.database)) as child:
+            for answer in child.ask(Migrate()):
+                if isinstance(answer, Words):
+                    typer.echo(answer.text)
+    except StateFailedError as error:
+        fail(str(error))

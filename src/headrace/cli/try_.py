@@ -4,7 +4,6 @@ GET /v1/models/MODEL in each dialect ──▶ the protocol ──▶ POST, text
   a name behind a pattern is not listed: then the gateway is asked, and says itself which formats it takes
 """
 
-import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -15,7 +14,7 @@ import typer
 
 from headrace.cli.asking import AskError, Reply, Request, asking
 from headrace.cli.configuration import ConfigChoice
-from headrace.cli.entry_lookup import StatePlace, find, place_of_file
+from headrace.cli.entry_lookup import awaited_entry, place_of_file
 from headrace.cli.entry_view import sections
 from headrace.cli.gateway_file import KeyUnreadableError
 from headrace.cli.output import JsonOption, Section, echo_json, fail, printable, show
@@ -29,7 +28,6 @@ from headrace.routing.catalogue import FORMATS
 from headrace.sse.framing import Framer
 
 ENTRY_WAIT_S = 5.0
-POLL_S = 0.05
 MOST_ERROR = 1 << 20
 """Bytes of an error's body that are read."""
 STREAM = "text/event-stream"
@@ -252,20 +250,9 @@ def _entry(target: Target, id: str) -> Entry | None:
     """The exchange's entry; None where its record is not here, or not to be read by whoever asks."""
     if target.file is None:
         return None
-    with suppress(ConfigError, OSError):
-        return asyncio.run(_awaited(place_of_file(target.file.path), id))
+    with suppress(ConfigError):
+        return awaited_entry(place_of_file(target.file.path), id, ENTRY_WAIT_S)
     return None
-
-
-async def _awaited(place: StatePlace, id: str) -> Entry | None:
-    """The entry, for which some time is given: it is written when the exchange has ended."""
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + ENTRY_WAIT_S
-    while not isinstance(found := await find(place, id, lambda sentence: None), Entry):
-        if loop.time() > deadline or not place.directory.is_dir():
-            return None
-        await asyncio.sleep(POLL_S)
-    return found
 
 
 def _show(answer: Answer, entry: Entry | None) -> None:

@@ -14,9 +14,10 @@ import msgspec
 import typer
 
 from headrace.cli.configuration import ConfigChoice
-from headrace.cli.entry_lookup import IdArgument, OpenExchange, StateChoice, look_up
+from headrace.cli.entry_lookup import IdArgument, StateChoice, look_up
 from headrace.cli.output import JsonOption, Section, echo_json, fail, show
 from headrace.model.entry import Entry, Wire
+from headrace.state.errands import FoundOpen
 
 UNSETTLED = frozenset({"worker_lost", "journal_damaged"})
 """Reasons of entries that tell a course only up to its last checkpoint."""
@@ -76,7 +77,7 @@ def verify(
     except OSError as error:
         fail(f"cannot read {body}: {error.strerror}")
     found = look_up(config, state, id)
-    if isinstance(found, OpenExchange):
+    if isinstance(found, FoundOpen):
         fail(f"exchange {found.opened.id} is still open; its hash is known when it has ended")
     finding = compare(found, capture)
     if json:

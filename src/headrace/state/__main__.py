@@ -1,51 +1,64 @@
-"""Migrates a database, as a process of its own: no other command has to carry Alembic for it.
-
-stdin has an `Order` as MessagePack, since an address may hold a password; stdout tells what was done, stderr why not.
-"""
+"""Does errands at a database, as a process of its own: what it is told and what it answers stands in `errands`."""
 
 import asyncio
+import os
+import signal
 import sys
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Final
 
 import msgspec
 
-from headrace.state.database import Database
-from headrace.state.errors import DatabaseAwayError, StateError
-from headrace.state.migration import migrate
+from headrace.link.frame import Unframer, frame
+from headrace.state.clerk import Clerk
+from headrace.state.errands import Answer, Done, Failed, Opening, Order
+from headrace.state.errors import StateError
 
-FAILED = 1
+PIECE: Final = 1 << 16
+_DECODER: Final[msgspec.msgpack.Decoder[Opening | Order]] = msgspec.msgpack.Decoder(Opening | Order)
 
-
-class Order(msgspec.Struct, frozen=True):
-    """Which database: the address, and the state directory."""
-
-    database: str
-    directory: str
+Tell = Callable[[Answer], None]
 
 
-async def run(order: Order) -> str:
-    """Migrate; the words for what was done. StateError where it was not."""
-    database = Database.open(order.database, Path(order.directory))
+def main() -> None:
+    """Do what comes in on stdin, to its end."""
+    # Ctrl-C is for the asker, who then closes stdin; this process has nothing to say about it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    messages = _messages()
+    opening = next(messages)
+    assert isinstance(opening, Opening)
+    with asyncio.Runner() as runner:
+        clerk = Clerk(opening)
+        try:
+            for order in messages:
+                assert not isinstance(order, Opening)
+                _tell(runner.run(_done(clerk, order, _tell)))
+        finally:
+            with suppress(StateError):
+                runner.run(clerk.close())
+
+
+async def _done(clerk: Clerk, order: Order, tell: Tell) -> Done | Failed:
+    """Do the order, tell its answers as they come; the last of them."""
     try:
-        done = await migrate(database)
-    except DatabaseAwayError as error:
-        raise DatabaseAwayError(f"cannot reach the database ({database.name}): {error}") from error
-    finally:
-        await database.close()
-    if done.before == done.after:
-        return f"{database.name} has version {done.after}: nothing to do"
-    return f"{database.name} migrated: {done.before} → {done.after}"
+        async for answer in clerk.answers(order):
+            tell(answer)
+    except StateError as error:
+        return Failed(str(error))
+    return Done()
 
 
-def main(data: bytes) -> int:
-    """Do what `data` orders; the exit code."""
-    try:
-        sys.stdout.write(asyncio.run(run(msgspec.msgpack.decode(data, type=Order))) + "\n")
-    except (StateError, OSError) as error:
-        sys.stderr.write(f"{error}\n")
-        return FAILED
-    return 0
+def _messages() -> Iterator[Opening | Order]:
+    unframer = Unframer(_DECODER)
+    while data := os.read(sys.stdin.fileno(), PIECE):
+        yield from unframer.feed(data)
+
+
+def _tell(answer: Answer) -> None:
+    sys.stdout.buffer.write(frame(answer))
+    sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.stdin.buffer.read()))
+    main()

@@ -7,12 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from headrace.cli.entry_lookup import LAST, OpenExchange, StatePlace, find
 from headrace.journal.place import Incarnation, Position
 from headrace.journal.reader import Batch
-from headrace.model.entry import Checkpoint, Entry, Opened, Record
+from headrace.model.entry import Checkpoint, Opened, Record
 from headrace.state.database import Database
-from headrace.state.ledger import Ledger
+from headrace.state.errands import FoundEntry, FoundOpen
+from headrace.state.ledger import START, Ledger
+from headrace.state.lookup import LAST, Report, find
 from headrace.state.migration import migrate
 from tests.cli.entries import PLAIN
 
@@ -23,20 +24,29 @@ OLDER = msgspec.structs.replace(PLAIN, id="hr_older", at=PLAIN.at - 1)
 NEWER = msgspec.structs.replace(PLAIN, id="hr_newer", at=PLAIN.at + 1)
 
 
-async def ingest(directory: Path, records: Sequence[Record]) -> None:
+async def ingest(directory: Path, records: Sequence[Record], before: Position = START) -> None:
     """As the control process does it."""
     database = Database.open("", directory)
     try:
         await migrate(database)
         source = Incarnation.of(directory, "node", 0, "gone")
-        await Ledger(database).take(source, Position(), Batch(tuple(records), Position(1, 100), 0, False))
+        after = Position(before.segment + 1, 100)
+        await Ledger(database).take(source, before, Batch(tuple(records), after, 0, False))
     finally:
         await database.close()
 
 
-def found(directory: Path, id: str) -> Entry | OpenExchange | None:
+async def looked_up(directory: Path, id: str, report: Report, wait_s: float = 0.0) -> FoundEntry | FoundOpen | None:
+    database = Database.open("", directory)
+    try:
+        return await find(database, directory, id, report, wait_s)
+    finally:
+        await database.close()
+
+
+def found(directory: Path, id: str) -> FoundEntry | FoundOpen | None:
     """What is found, and nothing to report."""
-    return asyncio.run(find(StatePlace(directory), id, pytest.fail))
+    return asyncio.run(looked_up(directory, id, pytest.fail))
 
 
 @pytest.fixture
@@ -56,14 +66,14 @@ State = Callable[[Sequence[Record], Sequence[Record]], Path]
 
 def test_an_entry_from_either(state: State) -> None:
     directory = state([OLDER], [NEWER])
-    assert found(directory, "hr_older") == OLDER
-    assert found(directory, "hr_newer") == NEWER
+    assert found(directory, "hr_older") == FoundEntry(OLDER)
+    assert found(directory, "hr_newer") == FoundEntry(NEWER)
     assert found(directory, "hr_none") is None
 
 
 @pytest.mark.parametrize(("ingested", "written"), [([OLDER, NEWER], [PLAIN]), ([PLAIN], [NEWER, OLDER]), ([NEWER], [])])
 def test_the_newest_of_both(state: State, ingested: list[Record], written: list[Record]) -> None:
-    assert found(state(ingested, written), LAST) == NEWER
+    assert found(state(ingested, written), LAST) == FoundEntry(NEWER)
 
 
 def test_no_entry_at_all(state: State) -> None:
@@ -75,17 +85,17 @@ def test_no_entry_at_all(state: State) -> None:
     [([OPENED, LATE], []), ([OPENED, EARLY], [LATE]), ([], [OPENED, EARLY, LATE]), ([OPENED, LATE], [OPENED, EARLY])],
 )
 def test_an_open_exchange_has_its_last_checkpoint(state: State, ingested: list[Record], written: list[Record]) -> None:
-    assert found(state(ingested, written), "hr_open") == OpenExchange(OPENED, LATE)
+    assert found(state(ingested, written), "hr_open") == FoundOpen(OPENED, LATE)
 
 
 def test_an_entry_is_worth_more_than_what_is_open(state: State) -> None:
     ended = msgspec.structs.replace(PLAIN, id="hr_open")
-    assert found(state([OPENED, LATE], [ended]), "hr_open") == ended
+    assert found(state([OPENED, LATE], [ended]), "hr_open") == FoundEntry(ended)
 
 
 def test_asking_makes_no_database(journal: Callable[..., Path]) -> None:
     directory = journal(PLAIN)
-    assert found(directory, PLAIN.id) == PLAIN
+    assert found(directory, PLAIN.id) == FoundEntry(PLAIN)
     assert [path.name for path in directory.iterdir()] == ["journal"]
 
 
@@ -93,12 +103,23 @@ def test_a_database_that_cannot_be_asked_is_told(journal: Callable[..., Path]) -
     directory = journal(PLAIN)
     (directory / "headrace.sqlite").write_bytes(b"not a database" * 100)
     told: list[str] = []
-    assert asyncio.run(find(StatePlace(directory), LAST, told.append)) == PLAIN
+    assert asyncio.run(looked_up(directory, LAST, told.append)) == FoundEntry(PLAIN)
     assert "the database cannot be asked" in told[0]
 
 
-def test_an_address_of_another_kind_is_told(journal: Callable[..., Path]) -> None:
-    told: list[str] = []
-    place = StatePlace(journal(PLAIN), "mysql://x")
-    assert asyncio.run(find(place, PLAIN.id, told.append)) == PLAIN
-    assert "postgresql://" in told[0]
+def test_an_entry_is_waited_for(state: State) -> None:
+    directory = state([OPENED], [])
+    ended = msgspec.structs.replace(PLAIN, id="hr_open")
+
+    async def main() -> None:
+        looking = asyncio.create_task(looked_up(directory, "hr_open", pytest.fail, 30.0))
+        await asyncio.sleep(0)
+        await ingest(directory, [ended], Position(START.segment + 1, 100))
+        assert await looking == FoundEntry(ended)
+
+    asyncio.run(main())
+
+
+def test_an_entry_that_does_not_come(state: State) -> None:
+    directory = state([OPENED], [])
+    assert asyncio.run(looked_up(directory, "hr_open", pytest.fail, 0.1)) == FoundOpen(OPENED, None)
