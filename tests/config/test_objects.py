@@ -23,7 +23,7 @@ from headrace.config.options.objects import (
 from headrace.config.options.spending import PriceOptions
 from headrace.model.catalogue import CatalogueParts, ObjectKind, StoredObject
 from headrace.model.channel import Credential
-from headrace.model.key import digest_key, key_digest
+from headrace.model.key import Former, digest_key, key_digest
 from headrace.model.limits import Budget, Limits
 from headrace.model.price import Price, Rates
 from tests.config.conftest import Write
@@ -257,6 +257,28 @@ def test_of_two_keys_with_one_secret_the_first_by_name_is_served(loaded: Loaded)
     merged = merge(loaded, [stored("key", "b", {"digest": DIGEST}), stored("key", "a", {"digest": DIGEST.upper()})])
     assert names(merged.loaded.catalogue)[2] == ["dev", "a"]
     assert broken(merged) == ["key b: has the same secret as key a"]
+
+
+def test_secrets_that_were_replaced_work_on_for_a_time(loaded: Loaded) -> None:
+    former = [{"digest": "cd" * 32, "until": "2027-01-31T18:00:00Z"}]
+    merged = merge(loaded, [stored("key", "k", {"digest": DIGEST, "former": former})])
+    assert broken(merged) == []
+    key = merged.loaded.catalogue.keys[-1]
+    assert (key.digest, key.former) == (bytes.fromhex(DIGEST), (Former(bytes.fromhex("cd" * 32), 1_801_418_400.0),))
+
+
+@pytest.mark.parametrize(
+    "one", [{"digest": "cd" * 32}, {"digest": "cd" * 32, "until": "never"}, {"until": "2027-01-31"}]
+)
+def test_a_replaced_secret_needs_its_end(loaded: Loaded, one: object) -> None:
+    (reason,) = broken(merge(loaded, [stored("key", "k", {"digest": DIGEST, "former": [one]})]))
+    assert "former[0]." in reason
+
+
+def test_a_replaced_secret_is_no_other_key_s(loaded: Loaded) -> None:
+    former = [{"digest": DIGEST, "until": "2027-01-31"}]
+    keys = [stored("key", "a", {"digest": DIGEST}), stored("key", "b", {"digest": "cd" * 32, "former": former})]
+    assert broken(merge(loaded, keys)) == ["key b: has the same secret as key a"]
 
 
 @pytest.mark.parametrize("text", ["env:HOME", "file:/etc/passwd"])

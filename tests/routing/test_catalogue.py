@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from headrace.model.catalogue import CatalogueParts
 from headrace.model.channel import BaseUrl, Channel, Credential, Model, Route
-from headrace.model.key import Key
+from headrace.model.key import Former, Key
 from headrace.model.price import Price, Rates
 from headrace.model.wire import WireProtocol
 from headrace.routing.catalogue import COMPARED_LENGTH, FORMATS, Catalogue
@@ -136,6 +136,15 @@ def calls(work: Callable[[], object]) -> int:
     finally:
         sys.setprofile(None)
     return count
+
+
+def test_a_key_is_found_by_the_secrets_that_it_had() -> None:
+    key = Key("k", b"new", expires=900.0, former=(Former(b"old", 500.0), Former(b"older", 1000.0)))
+    snapshot = catalogue(keys=(key, Key("endless", b"n", former=(Former(b"o", 500.0),))))
+    assert snapshot.find_key(b"new") is key
+    found = [snapshot.find_key(one) for one in (b"old", b"older", b"o")]
+    assert [(one.name, one.expires) for one in found if one] == [("k", 500.0), ("k", 900.0), ("endless", 500.0)]
+    assert snapshot.find_key(b"oldest") is None
 
 
 def test_a_look_up_costs_the_same_among_many() -> None:

@@ -92,10 +92,10 @@ def load(path: Path, environ: Mapping[str, str] = os.environ) -> Draft:
     return _draft(path, sections, reading)
 
 
-def load_state(path: Path, environ: Mapping[str, str] = os.environ) -> StateSettings:
-    """The section `state` alone: no other section is looked at, and no secret of the file has to be there. The
-    gateway's own is empty in the result. Raises ConfigError."""
-    reading = Reading(path.absolute().parent, environ, secrets=False)
+def load_state(path: Path, environ: Mapping[str, str] = os.environ, *, secrets: bool = False) -> StateSettings:
+    """The section `state` alone: no other section is looked at. Without `secrets` the gateway's own need not be there,
+    and is empty in the result. Raises ConfigError."""
+    reading = Reading(path.absolute().parent, environ, secrets=secrets)
     root, faults = read(read_text(path))
     reader = SectionReader(root, reading)
     options = reader.section(StateOptions, ("state",))

@@ -36,7 +36,7 @@ from headrace.config.sections import SectionReader
 from headrace.config.source import Block, fault, place
 from headrace.model.catalogue import CatalogueParts, ObjectKind, StoredObject
 from headrace.model.channel import Channel, Model
-from headrace.model.key import Key, digest_key, key_digest
+from headrace.model.key import Former, Key, digest_key, key_digest
 from headrace.model.owner import Owner
 from headrace.model.price import Price
 
@@ -177,11 +177,13 @@ class _Merger:
             digest = key_digest(digest_key(self.loaded.settings.state.secret), options.secret.text.encode())
         elif not (digest := options.digest):
             raise _BrokenError("has neither digest nor secret")
-        if other := self.digests.get(digest):
+        former = tuple(Former(one.digest, one.until) for one in options.former)
+        digests = (digest, *(one.digest for one in former))
+        for other in filter(None, map(self.digests.get, digests)):
             raise _BrokenError(f"has the same secret as key {other}")
-        self.digests[digest] = options.name
+        self.digests |= dict.fromkeys(digests, options.name)
         key = key_from_options(options, self.loaded.ground.waits)
-        self.keys[options.name] = replace(key, digest=digest, stop=options.stop)
+        self.keys[options.name] = replace(key, digest=digest, former=former, stop=options.stop)
 
     def _options(self, kind: type[G], one: StoredObject, root: Block, location: tuple[str, ...]) -> G:
         reader = SectionReader(root, self.reading)

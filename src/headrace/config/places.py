@@ -214,16 +214,28 @@ def _read_origin(text: str, reading: Reading) -> str:
     return text.lower()
 
 
-def _read_moment(text: str, reading: Reading) -> float | None:
-    if text == "never":
-        return None
+def read_moment(text: str) -> float:
+    """An ISO date or time, of UTC where it names no zone → seconds since the epoch. Raises ValueError."""
     try:
         if not _MOMENT.fullmatch(text):
             raise ValueError
         moment = datetime.fromisoformat(text.upper())
     except ValueError:
-        raise ValueError("must be never or an ISO date or time, such as 2027-01-31 or 2027-01-31T18:00:00Z") from None
+        raise ValueError("must be an ISO date or time, such as 2027-01-31 or 2027-01-31T18:00:00Z") from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _read_moment(text: str, reading: Reading) -> float:
+    return read_moment(text)
+
+
+def _read_moment_or_never(text: str, reading: Reading) -> float | None:
+    if text == "never":
+        return None
+    try:
+        return read_moment(text)
+    except ValueError as error:
+        raise ValueError(str(error).replace("must be", "must be never or")) from None
 
 
 def show_moment(moment: float | None) -> str:
@@ -232,9 +244,8 @@ def show_moment(moment: float | None) -> str:
 
 
 Origin = Annotated[str, Form("an origin or *", _read_origin)]
-Moment = Annotated[
-    float | None, Form("never, or an ISO date or time (UTC where it names no zone)", _read_moment, show_moment)
-]
+MOMENT = Form("an ISO date or time (UTC where it names no zone)", _read_moment, show_moment)
+Moment = Annotated[float | None, Form(f"never, or {MOMENT.name}", _read_moment_or_never, show_moment)]
 
 
 # -------------------------------------------------------------------------------------------- fields of a request

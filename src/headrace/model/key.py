@@ -79,6 +79,15 @@ NO_OVERRIDES = StreamOverrides()
 
 
 @dataclass(frozen=True, slots=True)
+class Former:
+    """What a key's secret was before it was replaced, as its digest, and until when it still opens the key."""
+
+    digest: bytes
+    until: float
+    """Seconds since the epoch."""
+
+
+@dataclass(frozen=True, slots=True)
 class Key:
     """One key. The secret is not kept: `digest` is its HMAC-SHA256 under a key derived from `state.secret`."""
 
@@ -100,6 +109,8 @@ class Key:
     labels: tuple[tuple[str, str], ...] = ()
     ips: tuple[str, ...] = ()
     """Networks (CIDR) that it may be used from; none: from anywhere."""
+    former: tuple[Former, ...] = ()
+    """Secrets that were replaced and still work; what is spent with them is spent by this key."""
 
     def __post_init__(self) -> None:
         if self.overrides == NO_OVERRIDES:
@@ -110,6 +121,11 @@ class Key:
     def is_limited(self) -> bool:
         """Whether anything that it does is counted against a limit or a budget of its own."""
         return self.budget is not None or self.limits.limited
+
+    def by_former(self, former: Former) -> "Key":
+        """The key as one finds it by a secret that was replaced: it expires with that."""
+        until = former.until if self.expires is None else min(self.expires, former.until)
+        return replace(self, digest=former.digest, expires=until, former=())
 
     def may_use(self, model: str) -> bool:
         """Whether the public name `model` is among the key's models or their patterns."""

@@ -51,7 +51,8 @@ class Catalogue:
         self.keys = parts.keys
         self.owners = {owner.name: owner for owner in parts.owners}
         self.keys_are_known = parts.keys_are_known
-        self._by_digest = {key.digest: key for key in parts.keys}
+        self._by_digest = {one.digest: key.by_former(one) for key in parts.keys for one in key.former}
+        self._by_digest |= {key.digest: key for key in parts.keys}
         self._exact = {model.name: model for model in parts.models if not model.is_pattern}
         self._by_shape: dict[tuple[str, str], Model] = {}
         for model in parts.models:

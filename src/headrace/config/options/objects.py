@@ -26,6 +26,7 @@ from headrace.config.options.spending import (
     PriceOptions,
 )
 from headrace.config.places import (
+    MOMENT,
     AllowedModel,
     AuthText,
     BaseUrlText,
@@ -202,11 +203,19 @@ class KeyOptions(CommonKeyOptions):
     )
 
 
+class FormerOptions(Options):
+    """A secret that was replaced."""
+
+    digest: Annotated[bytes, DIGEST] = Field(description="Its digest.")
+    until: Annotated[float, MOMENT] = Field(description="Until when it still opens the key.")
+
+
 class StoredKeyOptions(CommonKeyOptions):
-    """A key of the database: its digest, or its secret."""
+    """A key of the database: its digest, or its secret; secrets that were replaced and work for some time yet."""
 
     digest: Annotated[bytes, DIGEST] = Field(default=b"", description="The secret's digest.")
     secret: Annotated[Secret | None, SECRET] = Field(default=None, repr=False, description="What the client sends.")
+    former: tuple[FormerOptions, ...] = Field(default=(), description="Secrets that were replaced.")
     stop: Switch = Field(default=_KEY.stop, description="Whether its streams end at once when it is disabled.")
 
 
