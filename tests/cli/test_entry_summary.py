@@ -7,12 +7,13 @@ from headrace.cli.entry_summary import (
     client_words,
     end_words,
     fault_words,
+    money_words,
     open_summary,
     seconds,
     summary,
     usage_words,
 )
-from headrace.model.entry import Checkpoint, Entry, Opened, Wire
+from headrace.model.entry import Checkpoint, Entry, Money, Opened, Wire
 from headrace.model.outcome import End
 from headrace.model.problem import Kind
 from headrace.model.usage import Usage
@@ -33,7 +34,7 @@ def broken(**wire: object) -> Entry:
     )  # fmt: skip
 
 
-def test_the_whole_course_in_seven_lines() -> None:
+def test_the_whole_course_in_a_few_lines() -> None:
     assert dict(summary(PLAIN)) == {
         "asked": "gpt through chat.completions, streaming; key dev",
         "at": "2027-01-15 08:00:00.250+00:00",
@@ -42,6 +43,7 @@ def test_the_whole_course_in_seven_lines() -> None:
         "client saw": "status 200 and the whole stream, 8 events (942 bytes, the first after 0.200 s), 2 keepalives",
         "went to": FAILED_OVER,
         "tokens": "9 in (4 of them from a cache), 20 out; as the upstream reported",
+        "money": "cost not known: nothing was priced",
     }
 
 
@@ -164,7 +166,7 @@ def test_what_the_client_saw(fields: dict[str, object], words: str) -> None:
         ("upstream_partial", Usage(input_total=9),
          "9 in, an unknown number out; partial: the upstream's last report before the end"),
         ("none", Usage(), "none: the upstream reported nothing"),
-        ("estimated", Usage(output_total=0), "an unknown number in, 0 out; estimated"),
+        ("estimated", Usage(output_total=0), "an unknown number in, 0 out; estimated: no upstream reported it"),
     ],
 )  # fmt: skip
 def test_tokens_tell_their_origin(origin: str, usage: Usage, words: str) -> None:
@@ -185,3 +187,19 @@ def test_an_exchange_that_is_open() -> None:
 
 def test_seconds() -> None:
     assert seconds(0.12345) == "0.123 s"
+
+
+@pytest.mark.parametrize(
+    ("money", "words"),
+    [
+        (Money(), "cost not known: nothing was priced"),
+        (Money(cost=1_230_000, charge=1_353_000), "cost 0.00123, charge 0.001353"),
+        (Money(cost=0, charge=0), "cost 0, charge 0"),
+        (Money(cost=2 * 10**9, charge=None), "cost 2, charge not known"),
+        (Money(unpriced=("price",)), "cost not known: the model has no price"),
+        (Money(unpriced=("cache_write.1h", "tier flex", "unknown input")),
+         "cost not known: no price for cache_write.1h, no price for tier flex, the input is not known"),
+    ],
+)  # fmt: skip
+def test_money_is_exact_or_said_to_be_unknown(money: Money, words: str) -> None:
+    assert money_words(money) == words

@@ -5,10 +5,13 @@ import msgspec
 from headrace.cli.entry_summary import summary
 from headrace.cli.entry_view import BAR_CELLS, SHOWN_GAPS, SHOWN_INSERTIONS, brief, hash_words, sections
 from headrace.cli.output import Section
-from headrace.model.entry import AttemptLine, Entry, Wire
-from headrace.model.usage import Usage
+from headrace.model.entry import AttemptLine, Entry, Money, Wire
+from headrace.model.usage import Calls, ExtraUsage, Usage
 from headrace.relay.trace import GAP_BOUNDS_S
+from headrace.state.errands import Amended
 from tests.cli.entries import DIGEST, OTHER_DIGEST, PLAIN
+
+MONEY = "money, in currency units"
 
 
 def of(entry: Entry) -> dict[str, Section]:
@@ -35,6 +38,7 @@ def test_sections_stand_in_the_order_of_the_course() -> None:
         "attempts",
         "end",
         "usage",
+        "money, in currency units",
         "wire",
         "gaps between events",
         "longest gaps",
@@ -62,7 +66,7 @@ def test_an_attempt_without_an_answer() -> None:
 
 def test_a_request_that_went_nowhere_has_no_attempts_and_no_gaps() -> None:
     refused = changed(attempts=(), wire=Wire(), usage=Usage(), usage_origin="none", status=404)
-    assert list(of(refused)) == ["exchange hr_0001", "end", "usage", "wire"]
+    assert list(of(refused)) == ["exchange hr_0001", "end", "usage", MONEY, "wire"]
     assert "first event" not in facts(refused, "wire")
     assert facts(refused, "wire")["hashes"] == "nothing of the upstream's was released"
 
@@ -185,3 +189,45 @@ def test_brief_says_the_same_in_a_few_lines() -> None:
 def test_brief_counts_one_keepalive_as_one() -> None:
     rows = {row[0]: row[1] for row in brief(wire(keepalives=1, inserted=21)).rows}
     assert rows["bytes"].endswith("inserted 21 (1 keepalive)")
+
+
+def test_usage_beside_tokens() -> None:
+    usage = Usage(
+        input_total=9, output_total=20, cache_write_5m=3, image_output=4, calls=Calls(web_search=2, file_search=1),
+        extra=(ExtraUsage(kind="image_generation", model="img", usage=Usage(output_total=7)),), tier="flex", geo="eu",
+    )  # fmt: skip
+    said = facts(changed(usage=usage), "usage")
+    assert (said["of that for 5 minutes"], said["of it images"]) == ("3 tokens", "4 tokens")
+    assert (said["web search"], said["file search"]) == ("2 calls", "1 call")
+    assert (said["image generation"], said["tier"]) == ("0 in, 7 out, by img", "flex, eu")
+
+
+def test_money_with_what_it_was_made_of() -> None:
+    money = Money(cost=10, charge=15, counted=12, price="ab12", multiplier=1_500_000_000, unpriced=("image",))
+    assert facts(changed(money=money), MONEY) == {
+        "cost": "0.00000001",
+        "charge": "0.000000015",
+        "counted in budgets": "0.000000012",
+        "price": "version ab12",
+        "multiplier": "1.5",
+        "without a price": "image",
+    }
+
+
+def test_money_that_is_not_known_is_not_nought() -> None:
+    assert facts(PLAIN, MONEY)["cost"] == facts(PLAIN, MONEY)["charge"] == "not known"
+
+
+def test_money_that_was_rated_again() -> None:
+    amended = Amended(original=Money(charge=5, price="old"), revision=2, at=PLAIN.at, reason="new prices")
+    (section,) = (one for one in sections(PLAIN, amended) if one.title == MONEY)
+    assert section.rows[-3:] == (
+        ("rated again", "2 times, last at 2027-01-15 08:00:00 UTC: new prices"),
+        ("superseded cost", "not known (price old)"),
+        ("superseded charge", "0.000000005"),
+    )
+
+
+def test_an_attempt_has_its_own_cost() -> None:
+    attempts = tuple(msgspec.structs.replace(one, cost=10**9) for one in PLAIN.attempts)
+    assert of(changed(attempts=attempts))["attempts"].rows[1][-1] == "connection reused; req_1; cost 1"

@@ -9,10 +9,12 @@ import pytest
 
 from headrace.journal.place import Incarnation, Position
 from headrace.journal.reader import Batch
-from headrace.model.entry import Checkpoint, Opened, Record
+from headrace.model.entry import Checkpoint, Money, Opened, Record
+from headrace.state.amend import rerate
 from headrace.state.database import Database
-from headrace.state.errands import FoundEntry, FoundOpen
+from headrace.state.errands import Amended, FoundEntry, FoundOpen
 from headrace.state.ledger import START, Ledger
+from headrace.state.lines import EntryFilter
 from headrace.state.lookup import LAST, Report, find
 from headrace.state.migration import migrate
 from tests.cli.entries import PLAIN
@@ -105,6 +107,20 @@ def test_a_database_that_cannot_be_asked_is_told(journal: Callable[..., Path]) -
     told: list[str] = []
     assert asyncio.run(looked_up(directory, LAST, told.append)) == FoundEntry(PLAIN)
     assert "the database cannot be asked" in told[0]
+
+
+def test_an_entry_that_was_rated_again_tells_its_first_amounts(state: State) -> None:
+    directory = state([NEWER, OLDER], [])
+
+    async def amend() -> None:
+        database = Database.open("", directory)
+        await rerate(database, EntryFilter(id=NEWER.id), lambda entry: Money(cost=7, charge=8), "new prices", 5.0)
+        await database.close()
+
+    asyncio.run(amend())
+    expected = msgspec.structs.replace(NEWER, money=Money(cost=7, charge=8))
+    amended = Amended(original=NEWER.money, revision=1, at=5.0, reason="new prices")
+    assert found(directory, NEWER.id) == found(directory, LAST) == FoundEntry(expected, amended)
 
 
 def test_an_entry_is_waited_for(state: State) -> None:

@@ -41,10 +41,10 @@ def place_of_file(path: Path) -> StatePlace:
     return StatePlace(Path(settings.directory), settings.database)
 
 
-def look_up(config: Path | None, state: Path | None, id: str) -> Entry | FoundOpen:
+def look_up(config: Path | None, state: Path | None, id: str) -> FoundEntry | FoundOpen:
     """The exchange `id`, or the newest that has ended for `last`. Ends the command where there is none."""
     place = state_place(config, state)
-    found = None
+    found: FoundEntry | FoundOpen | None = None
     try:
         with at_state(place) as child:
             for answer in child.ask(FindExchange(id=id)):
@@ -59,7 +59,7 @@ def look_up(config: Path | None, state: Path | None, id: str) -> Entry | FoundOp
         fail(str(error))
     if found is None:
         fail(_missing(place, id))
-    return found.entry if isinstance(found, FoundEntry) else found
+    return found
 
 
 def awaited_entry(place: StatePlace, id: str, wait_s: float) -> Entry | None:

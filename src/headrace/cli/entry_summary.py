@@ -6,7 +6,8 @@ It is what an operator reads first, so every line is whole by itself and says wh
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from headrace.model.entry import AttemptLine, Checkpoint, Entry, Opened, Wire
+from headrace.config.money import show_nano
+from headrace.model.entry import AttemptLine, Checkpoint, Entry, Money, Opened, Wire
 from headrace.model.outcome import End
 from headrace.model.problem import FACTS, Kind
 from headrace.model.usage import Usage
@@ -14,6 +15,7 @@ from headrace.model.usage import Usage
 ORIGINS = {
     "upstream": "as the upstream reported",
     "upstream_partial": "partial: the upstream's last report before the end",
+    "estimated": "estimated: no upstream reported it",
     "none": "none: the upstream reported nothing",
 }
 FAULTS = {"client": "the client's", "gateway": "the gateway's", "upstream": "the upstream's"}
@@ -41,6 +43,7 @@ def summary(entry: Entry) -> Iterator[tuple[str, str]]:
     if entry.attempts:
         yield "went to", attempt_words(entry.attempts)
     yield "tokens", usage_words(entry)
+    yield "money", money_words(entry.money)
 
 
 def open_summary(opened: Opened, reached: Checkpoint | None) -> Iterator[tuple[str, str]]:
@@ -56,6 +59,7 @@ def open_summary(opened: Opened, reached: Checkpoint | None) -> Iterator[tuple[s
     if reached.attempts:
         yield "went to", attempt_words(reached.attempts)
     yield "tokens", usage_words(reached)
+    yield "money", money_words(reached.money)
 
 
 def end_words(entry: Entry) -> str:
@@ -111,6 +115,18 @@ def usage_words(entry: Entry | Checkpoint) -> str:
     if not entry.usage.known:
         return origin
     return f"{_totals(entry.usage)}; {origin}"
+
+
+def money_words(money: Money) -> str:
+    """`cost 0.00123, charge 0.001353`; in currency units, exactly."""
+    if money.cost is None:
+        return f"cost not known: {', '.join(map(_unpriced, money.unpriced)) or 'nothing was priced'}"
+    return f"cost {show_nano(money.cost)}, charge {amount_words(money.charge)}"
+
+
+def amount_words(nano: int | None) -> str:
+    """Currency units, exactly."""
+    return "not known" if nano is None else show_nano(nano)
 
 
 def seconds(value: float) -> str:
@@ -177,6 +193,13 @@ def _totals(usage: Usage) -> str:
     cached = f" ({usage.cached_input} of them from a cache)" if usage.cached_input else ""
     thought = f" ({usage.reasoning} of them reasoning)" if usage.reasoning else ""
     return f"{_count(usage.input_total)} in{cached}, {_count(usage.output_total)} out{thought}"
+
+
+def _unpriced(word: str) -> str:
+    """As a word of `Money.unpriced` reads in a sentence; `price` stands for all of it."""
+    if word.startswith("unknown "):
+        return f"the {word.removeprefix('unknown ')} is not known"
+    return "the model has no price" if word == "price" else f"no price for {word}"
 
 
 def _count(value: int | None) -> str:

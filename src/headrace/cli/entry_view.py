@@ -6,10 +6,25 @@ nothing by being so is left out; `--json` has everything.
 
 from collections.abc import Iterator
 
-from headrace.cli.entry_summary import ORIGINS, attempt_words, end_words, fault_words, seconds, summary, usage_words
+import msgspec
+
+from headrace.cli.entry_summary import (
+    ORIGINS,
+    amount_words,
+    attempt_words,
+    end_words,
+    fault_words,
+    seconds,
+    summary,
+    usage_words,
+)
+from headrace.cli.moments import words_of
 from headrace.cli.output import Section
-from headrace.model.entry import AttemptLine, Entry, Wire
+from headrace.config.money import show_nano
+from headrace.model.entry import AttemptLine, Entry, Money, Wire
+from headrace.model.limits import NANO
 from headrace.relay.trace import GAP_BOUNDS_S, INSERTIONS
+from headrace.state.errands import Amended
 
 BAR_CELLS = 32
 SHOWN_INSERTIONS = 8
@@ -20,22 +35,34 @@ _COUNTERS = (
     ("input", "input_total"),
     ("of it cached", "cached_input"),
     ("of it written to cache", "cache_write"),
+    ("of that for 5 minutes", "cache_write_5m"),
+    ("of that for half an hour", "cache_write_30m"),
     ("of that for an hour", "cache_write_1h"),
+    ("of that for 12 hours", "cache_write_12h"),
+    ("of it tools' results", "tool_input"),
     ("of it audio", "audio_input"),
+    ("of it images", "image_input"),
+    ("of it video", "video_input"),
+    ("of it documents", "document_input"),
     ("output", "output_total"),
     ("of it reasoning", "reasoning"),
     ("of it audio", "audio_output"),
+    ("of it images", "image_output"),
+    ("accepted predictions", "accepted_prediction"),
+    ("rejected predictions", "rejected_prediction"),
 )
 _TOTALS = frozenset({"input_total", "output_total"})
 
 
-def sections(entry: Entry) -> Iterator[Section]:
-    """The whole entry: the summary, then everything in the order of its course."""
+def sections(entry: Entry, amended: Amended | None = None) -> Iterator[Section]:
+    """The whole entry: the summary, then everything in the order of its course. `amended` tells that its money was
+    another when it was written."""
     yield Section(f"exchange {entry.id}", tuple(summary(entry)))
     if entry.attempts:
         yield attempts_section(entry.attempts)
     yield Section("end", tuple(_end(entry)))
     yield Section("usage", tuple(_usage(entry)))
+    yield Section("money, in currency units", tuple(_money(entry.money, amended)))
     yield Section("wire", tuple(_wire(entry.wire)))
     if any(entry.wire.gaps):
         yield Section("gaps between events", tuple(_histogram(entry.wire.gaps)))
@@ -98,6 +125,8 @@ def _notes(attempt: AttemptLine) -> Iterator[str]:
         yield "may have been executed"
     if attempt.upstream_request_id:
         yield attempt.upstream_request_id
+    if attempt.cost is not None:
+        yield f"cost {show_nano(attempt.cost)}"
     if attempt.detail:
         yield attempt.detail
 
@@ -126,8 +155,36 @@ def _usage(entry: Entry) -> Iterator[tuple[str, str]]:
         value: int | None = getattr(entry.usage, field)
         if value or (value is not None and field in _TOTALS):
             yield name, f"{value} tokens"
+    for name, calls in msgspec.structs.asdict(entry.usage.calls).items():
+        if calls:
+            yield name.replace("_", " "), "1 call" if calls == 1 else f"{calls} calls"
+    for extra in entry.usage.extra:
+        counts = f"{extra.usage.input_total or 0} in, {extra.usage.output_total or 0} out"
+        yield extra.kind.replace("_", " "), f"{counts}, by {extra.model}"
+    served = ", ".join(filter(None, (entry.usage.tier, entry.usage.speed, entry.usage.geo)))
+    if served:
+        yield "tier", served
     if entry.usage.inconsistent:
         yield "inconsistent", ", ".join(entry.usage.inconsistent)
+
+
+def _money(money: Money, amended: Amended | None) -> Iterator[tuple[str, str]]:
+    yield "cost", amount_words(money.cost)
+    yield "charge", amount_words(money.charge)
+    if money.counted != money.charge:
+        yield "counted in budgets", show_nano(money.counted)
+    if money.price:
+        yield "price", f"version {money.price}"
+    if money.multiplier != NANO:
+        yield "multiplier", show_nano(money.multiplier)
+    if money.unpriced:
+        yield "without a price", ", ".join(money.unpriced)
+    if amended is not None:
+        original = amended.original
+        times = "once" if amended.revision == 1 else f"{amended.revision} times"
+        yield "rated again", f"{times}, last at {words_of(amended.at)}: {amended.reason}"
+        yield "superseded cost", f"{amount_words(original.cost)} (price {original.price or 'none'})"
+        yield "superseded charge", amount_words(original.charge)
 
 
 def _wire(wire: Wire) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ from headrace.cli.entry_summary import open_summary
 from headrace.cli.entry_view import attempts_section, sections
 from headrace.cli.output import JsonOption, Section, echo_json, show
 from headrace.model.entry import Checkpoint, Opened
-from headrace.state.errands import FoundOpen
+from headrace.state.errands import FoundEntry, FoundOpen
 
 
 class Unfinished(msgspec.Struct, tag_field="type", tag="open"):
@@ -23,8 +23,8 @@ class Unfinished(msgspec.Struct, tag_field="type", tag="open"):
 def explain(id: IdArgument, config: ConfigChoice = None, state: StateChoice = None, json: JsonOption = False) -> None:
     """Show what became of an exchange.
 
-    First in a few lines: what was asked, how it ended, whose fault that was, what the client saw, and the tokens; then
-    all that its entry holds. An exchange that is still open is shown as far as its last checkpoint.
+    First in a few lines: what was asked, how it ended, whose fault that was, what the client saw, the tokens and the
+    money; then all that its entry holds. An exchange that is still open is shown as far as its last checkpoint.
     """
     found = look_up(config, state, id)
     if isinstance(found, FoundOpen):
@@ -33,9 +33,15 @@ def explain(id: IdArgument, config: ConfigChoice = None, state: StateChoice = No
         else:
             show(_unfinished(found))
     elif json:
-        echo_json(found)
+        echo_json(_report(found))
     else:
-        show(sections(found))
+        show(sections(found.entry, found.amended))
+
+
+def _report(found: FoundEntry) -> object:
+    """The entry, and with it what was said of its money before where that was rated again."""
+    amended = {"amended": found.amended} if found.amended is not None else {}
+    return msgspec.to_builtins(found.entry) | amended
 
 
 def _unfinished(found: FoundOpen) -> Iterator[Section]:

@@ -28,10 +28,12 @@ class StateFailedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StatePlace:
-    """Where a gateway keeps its record; `database` is an address, or nothing for SQLite in the directory."""
+    """Where a gateway keeps its record; `database` is an address, or nothing for SQLite in the directory. `secret` is
+    the gateway's own, where objects are wanted."""
 
     directory: Path
     database: str = field(default="", repr=False)
+    secret: bytes = field(default=b"", repr=False)
 
 
 class StateChild:
@@ -80,7 +82,7 @@ def at_state(place: StatePlace) -> Iterator[StateChild]:
         assert process.stdin is not None
         assert process.stdout is not None
         child = StateChild(process.stdin, process.stdout)
-        child.send(Opening(database=place.database, directory=str(place.directory)))
+        child.send(Opening(database=place.database, directory=str(place.directory), secret=place.secret))
         try:
             yield child
         finally:

@@ -79,11 +79,11 @@ def verify(
     found = look_up(config, state, id)
     if isinstance(found, FoundOpen):
         fail(f"exchange {found.opened.id} is still open; its hash is known when it has ended")
-    finding = compare(found, capture)
+    finding = compare(found.entry, capture)
     if json:
-        echo_json(_report(found, capture, finding))
+        echo_json(_report(found.entry, capture, finding))
     else:
-        show([_section(found, capture, finding)])
+        show([_section(found.entry, capture, finding)])
     if finding.verdict is not Verdict.EQUAL:
         raise typer.Exit(1)
 

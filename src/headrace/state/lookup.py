@@ -13,7 +13,7 @@ from pathlib import Path
 from headrace.journal.reader import read_all
 from headrace.model.entry import Checkpoint, Entry, Opened
 from headrace.state.database import Database
-from headrace.state.errands import FoundEntry, FoundOpen
+from headrace.state.errands import Amended, FoundEntry, FoundOpen
 from headrace.state.errors import StateError
 from headrace.state.ledger import Ledger
 
@@ -50,12 +50,12 @@ async def _look(database: Database, directory: Path, id: str, report: Report) ->
     ledger = Ledger(database) if is_there(database) else None
     stored = await _stored(ledger, id, report)
     if stored.entry is not None and id != LAST:
-        return FoundEntry(stored.entry)
+        return stored.entry
     seen = stored.and_(_written(directory, id))
     if seen.entry is None and id != LAST:
         seen = seen.and_(await _stored(ledger, id, report))
     if seen.entry is not None:
-        return FoundEntry(seen.entry)
+        return seen.entry
     return FoundOpen(seen.opened, seen.reached) if seen.opened is not None else None
 
 
@@ -63,7 +63,7 @@ async def _look(database: Database, directory: Path, id: str, report: Report) ->
 class _Seen:
     """What is known of one exchange, from one place or several."""
 
-    entry: Entry | None = None
+    entry: FoundEntry | None = None
     opened: Opened | None = None
     reached: Checkpoint | None = None
 
@@ -72,7 +72,7 @@ class _Seen:
         entries = [one for one in (self.entry, other.entry) if one is not None]
         reached = [one for one in (self.reached, other.reached) if one is not None]
         return _Seen(
-            max(entries, key=lambda one: one.at, default=None),
+            max(entries, key=lambda one: one.entry.at, default=None),
             self.opened or other.opened,
             max(reached, key=lambda one: one.duration_s, default=None),
         )
@@ -83,9 +83,12 @@ async def _stored(ledger: Ledger | None, id: str, report: Report) -> _Seen:
     if ledger is None:
         return _Seen()
     try:
-        entry = await (ledger.last() if id == LAST else ledger.entry(id))
-        if entry is not None or id == LAST:
-            return _Seen(entry)
+        if id == LAST:
+            last = await ledger.last()
+            return await _line(ledger, last.id) if last is not None else _Seen()
+        seen = await _line(ledger, id)
+        if seen.entry is not None:
+            return seen
         for one in await ledger.open_exchanges():
             if one.opened.id == id:
                 return _Seen(None, one.opened, one.reached)
@@ -94,13 +97,23 @@ async def _stored(ledger: Ledger | None, id: str, report: Report) -> _Seen:
     return _Seen()
 
 
+async def _line(ledger: Ledger, id: str) -> _Seen:
+    line = await ledger.line(id)
+    if line is None:
+        return _Seen()
+    amended = None
+    if line.amended_at is not None:
+        amended = Amended(original=line.original, revision=line.revision, at=line.amended_at, reason=line.reason)
+    return _Seen(FoundEntry(line.entry, amended))
+
+
 def _written(directory: Path, id: str) -> _Seen:
     """What the journals have that are still there."""
     seen = _Seen()
     for record in read_all(directory):
         if isinstance(record, Entry):
             if id in (record.id, LAST):
-                seen = seen.and_(_Seen(entry=record))
+                seen = seen.and_(_Seen(entry=FoundEntry(record)))
         elif record.id == id:
             seen = seen.and_(_Seen(opened=record) if isinstance(record, Opened) else _Seen(reached=record))
     return seen
