@@ -27,6 +27,13 @@ def test_a_table_as_lines_in_cells_of_the_terminal() -> None:
     assert list(plain_lines(TABLE)) == ["attempts", "  no  channel  notes", "  1   west", "  10  水車     note"]
 
 
+def test_numbers_end_at_the_right() -> None:
+    table = Section("usage", (("a", "1", "9"), ("b", "1,000", "")), ("key", "in", "out"), numbers=(1, 2))
+    assert list(plain_lines(table))[1:] == ["  key     in  out", "  a        1    9", "  b    1,000"]
+    lines = shown(table, terminal=True).splitlines()
+    assert [line.index(one) + len(one) for line, one in zip(lines[2:], ("1", "1,000"), strict=True)] == [10, 10]
+
+
 def test_sections_are_apart() -> None:
     assert shown(FACTS, FACTS, terminal=False) == "\n".join([*plain_lines(FACTS), "", *plain_lines(FACTS), ""])
 

@@ -13,10 +13,15 @@ from headrace.cli.connect import connect
 from headrace.cli.demo.command import demo
 from headrace.cli.explain import explain
 from headrace.cli.init import init
+from headrace.cli.keys import app as keys
 from headrace.cli.migrate import migrate
+from headrace.cli.models import app as models
+from headrace.cli.owners import app as owners
+from headrace.cli.prices import app as prices
 from headrace.cli.serve import serve
 from headrace.cli.simulate import simulate
 from headrace.cli.try_ import try_
+from headrace.cli.usage import usage
 from headrace.cli.verify import verify
 
 # Tracebacks stay Python's own: a pretty one may print local values, and those may be secrets.
@@ -53,11 +58,20 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "try": try_,
     "explain": explain,
     "verify": verify,
+    "usage": usage,
     "simulate": simulate,
     "demo": demo,
 }
+GROUPS: dict[str, typer.Typer] = {
+    "keys": keys,
+    "owners": owners,
+    "models": models,
+    "prices": prices,
+}
 for name, command in COMMANDS.items():
     app.command(name)(command)
+for name, group in GROUPS.items():
+    app.add_typer(group, name=name)
 
 
 def main() -> None:

@@ -72,6 +72,8 @@ class GatewayFile:
     catalogue: Catalogue
     places: tuple[KeyPlace, ...]
     """Of each key in `draft.keys`, in their order."""
+    root: Block = field(repr=False)
+    """What the file says, with its lines."""
 
     def usable_keys(self) -> Iterator[tuple[Key, KeyPlace]]:
         """The keys that work now."""
@@ -94,7 +96,7 @@ def read_gateway_file(path: Path) -> GatewayFile:
         fail(str(error), BAD_FILE)
     catalogue = Catalogue(CatalogueParts(draft.channels, draft.models, draft.keys))
     places = (_place(path, str(value_at(root, ("keys", index, "secret")))) for index in range(len(draft.keys)))
-    return GatewayFile(path, draft, catalogue, tuple(places))
+    return GatewayFile(path, draft, catalogue, tuple(places), root)
 
 
 def base_url(server: ServerSettings) -> str:

@@ -22,6 +22,8 @@ class Section:
     title: str
     rows: tuple[tuple[str, ...], ...]
     columns: tuple[str, ...] = ()
+    numbers: tuple[int, ...] = ()
+    """Which columns end at the right."""
 
 
 def fail(message: str, code: int = 1) -> NoReturn:
@@ -65,8 +67,13 @@ def plain_lines(section: Section) -> Iterator[str]:
     rows = [tuple(map(printable, row)) for row in rows]
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        cells = (cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True))
+        cells = (_padded(row[place], width, place in section.numbers) for place, width in enumerate(widths))
         yield (INDENT + "  ".join(cells)).rstrip()
+
+
+def _padded(cell: str, width: int, to_the_right: bool) -> str:
+    space = " " * (width - cell_len(cell))
+    return space + cell if to_the_right else cell + space
 
 
 def _drawn(section: Section) -> Table:
@@ -77,8 +84,8 @@ def _drawn(section: Section) -> Table:
             table.add_column(overflow="fold")
     else:
         table = Table(box=None, header_style="cyan", padding=(0, 2, 0, 0))
-        for column in section.columns:
-            table.add_column(column, overflow="fold")
+        for place, column in enumerate(section.columns):
+            table.add_column(column, overflow="fold", justify="right" if place in section.numbers else "left")
     for row in section.rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
     return table
