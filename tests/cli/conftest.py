@@ -3,15 +3,18 @@
 import signal
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from headrace.simulator import SimulatorThread
 from tests.cli import process
+from tests.cli.declared import Beside
 from tests.cli.served import Served, made_file
 from tests.stand.journals import journal
+from tests.stand.postgres import postgres, postgres_process
 
-__all__ = ["journal"]
+__all__ = ["journal", "postgres", "postgres_process"]
 
 SCRIPT = {
     "scenarios": {
@@ -26,6 +29,12 @@ SCRIPT = {
 def upstream() -> Iterator[SimulatorThread]:
     with SimulatorThread(SCRIPT) as simulator:
         yield simulator
+
+
+@pytest.fixture
+def beside(tmp_path: Path) -> Beside:
+    """Commands on a file, with an SQLite database that is not there yet."""
+    return Beside(tmp_path)
 
 
 @pytest.fixture(scope="session")

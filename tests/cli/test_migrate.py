@@ -9,9 +9,7 @@ import pytest
 from headrace.state.database import FILE, Database
 from headrace.state.migration import check, migrate, newest
 from tests.cli import process
-from tests.stand.postgres import Postgres, postgres, postgres_process
-
-__all__ = ["postgres", "postgres_process"]
+from tests.stand.postgres import Postgres
 
 CONFIG = """\
 channels:

@@ -41,7 +41,7 @@ def test_a_process_that_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         child.do(Migrate())
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["check"], ["explain", "last"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["check"], ["explain", "last"], ["keys", "list"], ["usage"]])
 def test_a_command_imports_no_database(arguments: list[str], tmp_path: Path) -> None:
     """SQLAlchemy alone takes longer to import than most commands to work."""
     program = f"""

@@ -109,9 +109,9 @@ class Registry:
     def create(self, one: StoredObject) -> None:
         """Add an object."""
         if where := self.declared_at(one.kind, one.name):
-            fail(f"there is a {one.kind.value} {one.name} already, in {where}: choose another name")
+            fail(f"{one.kind.value} {one.name} is there already, in {where}: choose another name")
         if self.find(one.kind, one.name) is not None:
-            fail(f"there is a {one.kind.value} {one.name} already, in the database: choose another name")
+            fail(f"{one.kind.value} {one.name} is there already, in the database: choose another name")
         self._judge(one)
         self._do(CreateObject(object=one))
 

@@ -50,6 +50,13 @@ class RateFields:
     per_call: Annotated[
         str | None, typer.Option(metavar="AMOUNT", help="Currency units for each exchange, not per million.")
     ] = None
+    call: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=AMOUNT",
+            help="Currency units for each call of such a tool, as web_search=0.01; may be repeated.",
+        ),
+    ] = None
 
     def put_into(self, price: PriceDocument) -> None:
         """Set what is given."""
@@ -64,15 +71,8 @@ class RateFields:
             "per_call",
         ):
             _put(price, name, getattr(self, name))
-        writes: dict[str, Any] = dict(price.get("cache_write", {}))
-        for text in self.cache_write or ():
-            lifetime, equals, rate = text.partition("=")
-            if not equals or not lifetime:
-                raise typer.BadParameter("must be LIFETIME=RATE, such as 5m=1.5", param_hint="--cache-write")
-            _put(writes, lifetime, rate)
-        price.pop("cache_write", None)
-        if writes:
-            price["cache_write"] = writes
+        _put_pairs(price, "cache_write", self.cache_write, "--cache-write")
+        _put_pairs(price, "calls", self.call, "--call")
 
 
 def price_of_moment(prices: list[PriceDocument], since: str | None, now: float) -> PriceDocument:
@@ -106,6 +106,18 @@ def _many(member: object) -> Iterator[object]:
 def _moment(price: PriceDocument) -> float | None:
     since = price.get("from", "never")
     return None if since == "never" else read_moment(str(since))
+
+
+def _put_pairs(price: PriceDocument, name: str, texts: list[str] | None, option: str) -> None:
+    """Set some of what a price says by name, and leave the others."""
+    pairs: dict[str, Any] = dict(price.pop(name, {}))
+    for text in texts or ():
+        which, equals, rate = text.partition("=")
+        if not equals or not which:
+            raise typer.BadParameter("must be a name, = and the price", param_hint=option)
+        _put(pairs, which, rate)
+    if pairs:
+        price[name] = pairs
 
 
 def _put(place: dict[str, Any], name: str, value: str | None) -> None:
