@@ -204,11 +204,8 @@ class Contract:
             ]
             for spent, total in told:
                 counters.cover([spent])
-
-                async def is_told(total: int = total) -> bool:
-                    return (await balance(counters, asked)).spent == total
-
-                await eventually(is_told)
+                await waiting(counters, asked)
+                assert (await balance(counters, asked)).spent == total
 
         stage.run(scenario)
 
@@ -411,7 +408,7 @@ async def spoken(counters: Counters, asked: Claim) -> Denial:
 
 
 async def waiting(counters: Counters, asked: Claim) -> None:
-    """Once what was just asked for is in line: some round trips later."""
+    """Once what was just asked for is in line, or told to Valkey: some round trips later."""
     for _ in range(4):
         await counters.balances([asked])
         await asyncio.sleep(0)

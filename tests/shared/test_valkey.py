@@ -13,7 +13,7 @@ import pytest
 from headrace.model.allowance import Claim, Denial, Lease, Limit, Spent
 from headrace.model.settings import SharedOutage
 from headrace.shared.valkey import ValkeyCounters
-from tests.shared.contract import Contract, admitted
+from tests.shared.contract import Contract, admitted, waiting
 from tests.shared.stage import NOON, ValkeyStage, balance, claim, denied, eventually, granted, nothing_spent
 from tests.stand.valkey import Valkey
 
@@ -250,11 +250,8 @@ def test_parts_of_the_dead_are_counted_once_when_the_ledger_folds_them(stage: Va
         ]
         for spent, total in told:
             one.cover([spent])
-
-            async def is_told(total: int = total) -> bool:
-                return (await balance(one, asked)).spent == total
-
-            await eventually(is_told)
+            await waiting(one, asked)
+            assert (await balance(one, asked)).spent == total
 
     stage.run(scenario)
 
