@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from headrace.model.allowance import Claim, Counters, Denial, Lease, Limit, Spent
+from headrace.model.allowance import CORRECTIONS, Claim, Counters, Denial, Lease, Limit, Spent
 from headrace.model.limits import Budget, Exceeded, Limits, Window
 from tests.shared.stage import HOUR, Stage, balance, claim, denied, eventually, granted, nothing_spent
 
@@ -206,6 +206,23 @@ class Contract:
                 counters.cover([spent])
                 await waiting(counters, asked)
                 assert (await balance(counters, asked)).spent == total
+
+        stage.run(scenario)
+
+    def test_corrections_go_up_and_down(self, stage: Stage) -> None:
+        """Entries that were rated again may have become cheaper: then there is room again."""
+
+        async def scenario() -> None:
+            counters = await stage.counters("w1")
+            asked = claim(amount=100)
+            purse = asked.purse
+            counters.cover(nothing_spent(asked))
+            (await admitted(counters, asked)).settle(0, 100)
+            for corrected, total in ((5, 105), (-40, 60), (-30, 70), (0, 100), (-1, 99)):
+                counters.cover([Spent(purse=purse, parts={"w1": 100, CORRECTIONS: corrected})])
+                await waiting(counters, asked)
+                assert (await balance(counters, asked)).spent == total
+            await admitted(counters, asked)
 
         stage.run(scenario)
 

@@ -7,7 +7,7 @@ at 0.
 
 from collections.abc import Callable, Iterator
 
-from headrace.model.allowance import Claim, Spent, window_end
+from headrace.model.allowance import CORRECTIONS, Claim, Spent, window_end
 from headrace.model.limits import Window
 
 _FIRST_SWEEP = 1024
@@ -16,7 +16,20 @@ _FIRST_SWEEP = 1024
 class Purse:
     """One budget in one window. Nano-units."""
 
-    __slots__ = ("amount", "copy", "held", "known", "ledger", "name", "others", "own", "start", "stops", "window")
+    __slots__ = (
+        "amount",
+        "copy",
+        "corrected",
+        "held",
+        "known",
+        "ledger",
+        "name",
+        "others",
+        "own",
+        "start",
+        "stops",
+        "window",
+    )
 
     def __init__(self, name: str, window: Window, start: int) -> None:
         self.name = name
@@ -28,6 +41,8 @@ class Purse:
         """What this worker settled."""
         self.others = 0
         """What all others settled."""
+        self.corrected = 0
+        """What rating entries again has changed; it goes up and down."""
         self.held = 0
         """What this worker's open exchanges may come to cost."""
         self.amount = 0
@@ -42,7 +57,7 @@ class Purse:
     @property
     def spent(self) -> int:
         """What everybody settled."""
-        return self.own + self.others
+        return self.own + self.others + self.corrected
 
 
 class Purses:
@@ -96,21 +111,22 @@ class Purses:
                 return None
             purse = self.open(spent.purse)
         purse.ledger = spent
-        own = spent.parts.get(self._incarnation, 0)
+        own, corrected = spent.parts.get(self._incarnation, 0), spent.parts.get(CORRECTIONS, 0)
         purse.known = True
         purse.own = max(purse.own, own)
-        purse.others = max(purse.others, spent.total - own)
+        purse.others = max(purse.others, spent.total - own - corrected)
+        purse.corrected = corrected
         self.look(purse)
         return purse
 
     def hear(self, purse: Purse, spent: int) -> None:
         """Take in what everybody spent, as far as a shared store has heard of it."""
-        purse.others = max(purse.others, spent - purse.own)
+        purse.others = max(purse.others, spent - purse.own - purse.corrected)
         self.look(purse)
 
     def look(self, purse: Purse) -> None:
         """Tell, once, if running exchanges are to stop because all is spent."""
-        if purse.stops and purse.own + purse.others >= purse.amount:
+        if purse.stops and purse.spent >= purse.amount:
             purse.stops = False
             self._on_spent(purse.name)
 

@@ -7,7 +7,7 @@ holds, and what it settled.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from headrace.model.allowance import Claim, Spent, window_end
+from headrace.model.allowance import CORRECTIONS, Claim, Spent, window_end
 from headrace.shared.purse import Purse
 from headrace.shared.tally import Tallied, Tally
 
@@ -109,8 +109,9 @@ class Records:
         end = window_end(purse.window, purse.start)
         until_ms = (end + _KEPT_S) * 1000 if end is not None else ""
         copy = f"{self._incarnation}:{self._copies}"
-        parts = (word for part in spent.parts.items() for word in part)
-        return Command("cover", (PURSE + purse.name,), (self._time_ms(), copy, until_ms, spent.settled, *parts))
+        parts = (word for name, part in spent.parts.items() if name != CORRECTIONS for word in (name, part))
+        figures = (spent.settled, spent.parts.get(CORRECTIONS, 0))
+        return Command("cover", (PURSE + purse.name,), (self._time_ms(), copy, until_ms, *figures, *parts))
 
     def _write(self, key: str, session: str, *amounts: int) -> Command:
         return Command("write", (self._held, key), (self._incarnation, session, *amounts))

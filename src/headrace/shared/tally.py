@@ -103,7 +103,7 @@ class Tally:
                     purse = self.purses.find(claim)
                     if purse is None:
                         return Denial(Limit.UNKNOWN, claim.subject)
-                if purse.own + purse.others + purse.held >= budget.amount:
+                if purse.own + purse.others + purse.corrected + purse.held >= budget.amount:
                     again = room_again_in(claim, purse.spent, self._wall_time())
                     return Denial(Limit.BUDGET, claim.subject, again)
             limits = claim.limits

@@ -1,14 +1,15 @@
 -- Take in what the ledger has of a purse; where it is absent it is made.
 -- KEYS: purse.
 -- ARGV: time, a name for the copy if it is made, when it may be forgotten (milliseconds; '' never), settled by journals
---       that are not named; then incarnations with their parts.
+--       that are not named, what rating again has changed (may be negative); then incarnations with their parts.
 -- Returns the copy's name, used and held.
 
 local purse, settled = KEYS[1], ARGV[4]
 redis.call('HSETNX', purse, 'k', ARGV[2])
 if ARGV[3] ~= '' then redis.call('PEXPIREAT', purse, ARGV[3]) end
 local named = {}
-for at = 5, #ARGV, 2 do
+correct(purse, ARGV[5])
+for at = 6, #ARGV, 2 do
   named[ARGV[at]] = true
   grow(purse, ARGV[at], ARGV[at + 1])
 end

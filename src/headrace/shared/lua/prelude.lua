@@ -6,8 +6,8 @@
 -- headrace:of:INCARNATION  set   the places and purses that it holds something of
 -- headrace:rates:SUBJECT   hash  t newest second; r k sums; rN kN buckets, N = second % 60; q l newest with any
 -- headrace:places:SUBJECT  hash  held sum; h:INCARNATION
--- headrace:purse:PURSE     hash  k copy; s settled; p:INCARNATION parts; h:INCARNATION holds; held sum of the holds;
---                                used sum of everything
+-- headrace:purse:PURSE     hash  k copy; s settled; c corrections; p:INCARNATION parts; h:INCARNATION holds;
+--                                held sum of the holds; used sum of everything
 
 local STALE = 6
 
@@ -67,6 +67,16 @@ local function grow(key, incarnation, part)
     end
     redis.call('HSET', key, field, part)
   end
+end
+
+-- What rating entries again has changed: the newest figure counts, and either may be negative.
+local function correct(key, amount)
+  local before = redis.call('HGET', key, 'c') or '0'
+  if before == amount then return end
+  local undone = string.sub(before, 1, 1) == '-' and string.sub(before, 2) or '-' .. before
+  if before ~= '0' then redis.call('HINCRBY', key, 'used', undone) end
+  if amount ~= '0' then redis.call('HINCRBY', key, 'used', amount) end
+  redis.call('HSET', key, 'c', amount)
 end
 
 -- Give back everything of an incarnation, `most` keys of it. Returns whether that was all.
