@@ -10,6 +10,7 @@ from typing import Any
 
 from headrace.admission.limits import allowances, claims, multiplier, refusal, room_headers
 from headrace.journal.logbook import Bill, Spending
+from headrace.metering.charge import FREE, NO_COST, charge_of
 from headrace.metering.estimate import completed_usage, input_tokens
 from headrace.metering.price import Cost, cost_of, rounded
 from headrace.model.allowance import Claim, Denial, Lease
@@ -30,13 +31,9 @@ from headrace.routing.catalogue import Catalogue
 from headrace.routing.plan import Candidate
 from headrace.stages import Stages
 
-NO_COST = Cost()
-_NO_TOKENS = Usage(input_total=0, output_total=0)
 Meanwhile = Callable[[Coroutine[Any, Any, int | None]], Awaitable[int | None]]
 OUTPUT_TOKENS = 4096
 """What a hold is made for where nothing bounds the answer."""
-FREE = frozenset(("messages.count_tokens", "responses.input_tokens", "gemini.count_tokens"))
-"""Operations that cost nothing anywhere: they count tokens, and generate none."""
 _GENERATES = frozenset(
     ("chat.completions", "responses", "messages", "gemini.generate_content", "gemini.stream_generate_content")
 )
@@ -199,16 +196,9 @@ class Account:
         return self._billed(usage, origin, self._charge(usage, origin, end), generated)
 
     def _charge(self, usage: Usage, origin: str, end: End | None) -> Cost:
-        """What the committed attempt comes to. A whole answer without a word on its tokens is free only where nothing
-        of its price is for tokens."""
-        if origin != "none":
-            return self._cost(usage)
-        if end is not End.COMPLETED:
-            return NO_COST
+        """What the committed attempt comes to."""
         price = self._price(self._route)
-        if price is None:
-            return Cost(0, ("price",))
-        return self._cost(_NO_TOKENS) + Cost(0, ("usage",) if price.rates.per_token else ())
+        return charge_of(usage, origin, price, self._price_of, completed=end is End.COMPLETED)
 
     def _sent_for(self, is_final: bool) -> TextCount:
         """Counts over the request's text, made now if they are needed and the body is still there."""

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from headrace.metering.free import FREE
+from headrace.metering.charge import FREE
 from headrace.model.catalogue import CatalogueParts
 from headrace.model.channel import Model, Route
 from headrace.model.entry import AttemptLine, Entry, Money
@@ -30,6 +30,9 @@ CATALOGUE = Catalogue(
 )
 USED = Usage(input_total=MILLION, output_total=MILLION)
 WAS = Money(cost=1, charge=2, counted=2, price="was", multiplier=2 * NANO)
+
+
+NOTHING_SAID: dict[str, object] = {"usage": NOTHING, "usage_origin": "none", "end": "refused"}
 
 
 def attempt(channel: str, upstream_model: str = "m", usage: Usage = NOTHING) -> AttemptLine:
@@ -78,11 +81,19 @@ def test_attempts_that_failed_cost_and_are_not_charged() -> None:
     assert (money.cost, money.charge, money.counted) == (30 + 2 + 30, 60, 60)
 
 
-@pytest.mark.parametrize("fields", [{"usage": Usage(), "usage_origin": "none"}, *({"operation": one} for one in FREE)])
+@pytest.mark.parametrize("fields", [NOTHING_SAID, *({"operation": one} for one in FREE)])
 def test_what_is_free_costs_what_failed_before_it(fields: dict[str, object]) -> None:
     assert repriced(changed(**fields), CATALOGUE) == WAS
     money = repriced(changed(**fields, attempts=(attempt("a", usage=USED), attempt("b"))), CATALOGUE)
     assert (money.cost, money.charge, money.counted) == (30, 0, 0)
+
+
+def test_a_whole_answer_without_a_word_on_its_tokens() -> None:
+    silent = changed(usage=NOTHING, usage_origin="none")
+    assert repriced(silent, CATALOGUE).unpriced == ("usage",)
+    by_call = Model("m", (Route("b"),), prices=(Price(Rates(per_call=7)),))
+    money = repriced(silent, Catalogue(CatalogueParts(models=(by_call,))))
+    assert (money.cost, money.charge, money.unpriced) == (7, 14, ())
 
 
 @pytest.mark.parametrize("model", ["", "unknown", "bare"])
@@ -103,4 +114,4 @@ def test_models_that_were_used_on_the_way_have_their_own_price() -> None:
 
 
 def test_an_exchange_that_went_nowhere() -> None:
-    assert repriced(changed(attempts=(), usage=Usage(), usage_origin="none"), CATALOGUE) == WAS
+    assert repriced(changed(attempts=(), **NOTHING_SAID), CATALOGUE) == WAS

@@ -6,39 +6,41 @@
 Where there is no price (any more), nothing better is known than what was: the money stays as it is.
 """
 
-from headrace.metering.free import FREE
-from headrace.metering.price import Cost, cost_of, rounded
+from headrace.metering.charge import FREE, NO_COST, charge_of
+from headrace.metering.price import cost_of, rounded
 from headrace.model.channel import Model
 from headrace.model.entry import AttemptLine, Entry, Money
+from headrace.model.outcome import End
 from headrace.model.price import Price
-from headrace.model.usage import Usage
 from headrace.routing.catalogue import Catalogue
 
 
 def repriced(entry: Entry, catalogue: Catalogue) -> Money:
     """The entry's money at the prices of `catalogue`; as it is where there is nothing to rate, or no price for it."""
     model = catalogue.find_model(entry.model) if entry.model else None
-    is_free = entry.usage_origin == "none" or entry.operation in FREE
+    last = entry.attempts[-1] if entry.attempts else None
+    price = _price(entry, last, catalogue, model)
     # Of the committed attempt the entry has the usage; what stands at attempts is of those that came to nothing.
     failed = [(one.usage, _price(entry, one, catalogue, model)) for one in entry.attempts if one.usage.known]
-    last = entry.attempts[-1] if entry.attempts else None
-    committed = [] if is_free else [(entry.usage, _price(entry, last, catalogue, model))]
-    if not (failed or committed) or any(price is None for _, price in (*failed, *committed)):
+    is_complete = entry.end == End.COMPLETED.value
+    is_free = entry.operation in FREE or (entry.usage_origin == "none" and not is_complete)
+    if (is_free and not failed) or (not is_free and price is None) or any(at is None for _, at in failed):
         return entry.money
 
-    def cost(usages: list[tuple[Usage, Price | None]]) -> Cost:
-        each = (cost_of(usage, price, lambda name: catalogue.price_of(name, entry.at)) for usage, price in usages)
-        return sum(each, Cost())
+    def price_of(name: str) -> Price | None:
+        return catalogue.price_of(name, entry.at)
 
-    charge, factor = cost(committed), entry.money.multiplier
-    whole, price = charge + cost(failed), _price(entry, last, catalogue, model)
+    charge, factor = NO_COST, entry.money.multiplier
+    if not is_free:
+        charge = charge_of(entry.usage, entry.usage_origin, price, price_of, completed=is_complete)
+    cost = sum((cost_of(usage, at, price_of) for usage, at in failed), charge)
     return Money(
-        cost=rounded(whole.millionths) if whole.known else None,
+        cost=rounded(cost.millionths) if cost.known else None,
         charge=rounded(charge.millionths, factor) if charge.known else None,
         counted=rounded(charge.millionths, factor),
         price=price.version if price is not None else "",
         multiplier=factor,
-        unpriced=whole.unpriced,
+        unpriced=cost.unpriced,
     )
 
 
