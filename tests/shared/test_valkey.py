@@ -195,7 +195,7 @@ def test_a_purse_that_was_lost_is_seeded_once_and_holds_come_back(stage: ValkeyS
     async def seed(purses: Sequence[str]) -> Sequence[Spent]:
         sought.extend(purses)
         await asyncio.sleep(0.01)
-        return [Spent(purse=purse, settled=30, parts={"w1": 100}) for purse in purses]
+        return [Spent(purse=purse, settled=30, parts={"gone": 100}) for purse in purses]
 
     stage.seed = seed
 

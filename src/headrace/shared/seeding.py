@@ -69,16 +69,20 @@ class Seeding:
                 task.cancel()
 
     async def _look_for(self, purse: Purse) -> bool:
-        lock = ("SET", f"headrace:seeding:{purse.name}", self._session.name, "NX", "PX", int(LOCK_S * 1000))
+        lock = f"headrace:seeding:{purse.name}"
         loop = asyncio.get_running_loop()
         limit = loop.time() + LOCK_S
-        while await self._session.ask_plainly(*lock) is None and loop.time() < limit:
+        take = ("SET", lock, self._session.name, "NX", "PX", int(LOCK_S * 1000))
+        while (taken := await self._session.ask_plainly(*take)) is None and loop.time() < limit:
             await asyncio.sleep(_LOOK_S)
             copy = await self._session.ask_plainly("HGET", PURSE + purse.name, "k")
             if isinstance(copy, bytes) and self.adopt(purse, text_from_reply(copy)):
                 return True
         spent = await self._spent(purse)
-        return spent is not None and await self._tell(purse, spent)
+        told = spent is not None and await self._tell(purse, spent)
+        if taken is not None:
+            self._session.send(("DEL", lock), unheard)
+        return told
 
     async def _spent(self, purse: Purse) -> Spent | None:
         """What the database has of it; without an answer what the ledger told last, or nothing for a new window."""
