@@ -1,4 +1,4 @@
-"""A real PostgreSQL, and the upstream that every gateway here has."""
+"""A real PostgreSQL, a real Valkey, and the upstream that every gateway here has."""
 
 from collections.abc import Iterator
 
@@ -7,8 +7,9 @@ import pytest
 from headrace.simulator import SimulatorThread
 from tests.chaos.load import SCENARIOS
 from tests.stand.postgres import postgres, postgres_process
+from tests.stand.valkey import valkey, valkey_process
 
-__all__ = ["postgres", "postgres_process"]
+__all__ = ["postgres", "postgres_process", "valkey", "valkey_process"]
 
 
 @pytest.fixture

@@ -4,14 +4,13 @@ from pathlib import Path
 
 from tests.stand.wire import KEY
 
-# Several workers need a Valkey. Nothing is limited here, so it may be away: the port is that of no service.
 _CONFIG = """
 server:
   listen: 127.0.0.1:{port}
   workers: {workers}
   drain_notice: 0s
   drain: {drain}
-state: {{directory: {state}, checkpoint: 500ms, shared: "valkey://127.0.0.1:9"{database}}}
+state: {{directory: {state}, checkpoint: 500ms{stores}}}
 stream:
   keepalive: 500ms
   first_event: 20s
@@ -39,16 +38,17 @@ keys:
 
 
 def write_config(
-    path: Path, origin: str, *, port: int = 0, workers: int = 2, database: str = "", drain: str = "20s"
+    path: Path, origin: str, *, port: int = 0, database: str = "", valkey: str = "", drain: str = "20s"
 ) -> Path:
-    """Write the file beside its state directory; returns its path."""
+    """Write the file beside its state directory; returns its path. With a `valkey` there are two workers, else one."""
+    stores = {"database": database, "shared": valkey}
     path.write_text(
         _CONFIG.format(
             origin=origin,
             port=port,
-            workers=workers,
+            workers=2 if valkey else 1,
             state=path.parent / "state",
-            database=f", database: '{database}'" if database else "",
+            stores="".join(f", {name}: '{address}'" for name, address in stores.items() if address),
             drain=drain,
             key=KEY,
         ),

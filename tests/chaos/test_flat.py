@@ -45,7 +45,7 @@ def upstream() -> Iterator[SimulatorThread]:
 
 
 def test_exchanges_of_all_ends_leave_nothing(tmp_path: Path, upstream: SimulatorThread) -> None:
-    config = write_config(tmp_path / "headrace.yaml", upstream.origin, workers=1)
+    config = write_config(tmp_path / "headrace.yaml", upstream.origin)
     with Fleet(config) as fleet:
         worker, control = fleet.workers() + fleet.control()
         first = asyncio.run(_exchanges(fleet, EXCHANGES // 5, "m"))

@@ -30,6 +30,7 @@ from tests.chaos.load import Asked, End, Load, until_so
 from tests.chaos.returns import Return, returns
 from tests.stand import procfs
 from tests.stand.postgres import Postgres
+from tests.stand.valkey import Valkey
 
 KILLS = int(os.environ.get("HEADRACE_KILLS", "8"))
 SEED = int(os.environ.get("HEADRACE_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
@@ -72,13 +73,13 @@ class Kill:
         return self.back - self.at - (self.followed.rest_s if self.followed is not None else 0.0)
 
 
-def test_kills_at_random_moments(tmp_path: Path, upstream: SimulatorThread, postgres: Postgres) -> None:
+def test_kills_at_random_moments(tmp_path: Path, upstream: SimulatorThread, postgres: Postgres, valkey: Valkey) -> None:
     """Every exchange has one entry, other processes' streams are untouched, and what was killed comes back."""
     database = postgres.new_database()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    config = write_config(tmp_path / "headrace.yaml", upstream.origin, port=port, database=database)
+    config = write_config(tmp_path / "headrace.yaml", upstream.origin, port=port, database=database, valkey=valkey.url)
     with Fleet(config) as fleet:
         try:
             asked, kills = asyncio.run(_run(fleet, postgres))

@@ -17,6 +17,7 @@ from tests.chaos.ledger import entries_in, open_in
 from tests.chaos.load import Asked, End, Load
 from tests.stand.postgres import Postgres
 from tests.stand.stand import until
+from tests.stand.valkey import Valkey
 
 AWAY_S = float(os.environ.get("HEADRACE_OUTAGE_S", "3"))
 CLIENTS = 12
@@ -24,9 +25,9 @@ CLIENTS = 12
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(120 + 2 * AWAY_S)]
 
 
-def test_the_database_away(tmp_path: Path, upstream: SimulatorThread, postgres: Postgres) -> None:
+def test_the_database_away(tmp_path: Path, upstream: SimulatorThread, postgres: Postgres, valkey: Valkey) -> None:
     database = postgres.new_database()
-    config = write_config(tmp_path / "headrace.yaml", upstream.origin, database=database)
+    config = write_config(tmp_path / "headrace.yaml", upstream.origin, database=database, valkey=valkey.url)
     with Fleet(config) as fleet:
         asked, death = asyncio.run(_run(fleet, postgres))
         fleet.signal()
@@ -43,10 +44,12 @@ def test_the_database_away(tmp_path: Path, upstream: SimulatorThread, postgres: 
     print(f"{len(asked)} requests while the database was away for {AWAY_S:g} s, {len(broken)} broken by one kill")
 
 
-def test_a_start_with_the_database_away(tmp_path: Path, upstream: SimulatorThread, postgres: Postgres) -> None:
+def test_a_start_with_the_database_away(
+    tmp_path: Path, upstream: SimulatorThread, postgres: Postgres, valkey: Valkey
+) -> None:
     """The second start: the snapshot and the file are enough."""
     database = postgres.new_database()
-    config = write_config(tmp_path / "headrace.yaml", upstream.origin, database=database)
+    config = write_config(tmp_path / "headrace.yaml", upstream.origin, database=database, valkey=valkey.url)
     with Fleet(config) as fleet:
         fleet.signal()
         assert fleet.exit_code() == 0

@@ -15,6 +15,7 @@ from tests.chaos.fleet import Fleet
 from tests.chaos.gateway_file import write_config
 from tests.chaos.ledger import entries_in
 from tests.chaos.load import PROTOCOLS, Asked, End, Load, ask, until_so
+from tests.stand.valkey import Valkey
 
 STREAMS = int(os.environ.get("HEADRACE_STREAMS", "300"))
 RELOADS = 20
@@ -33,8 +34,10 @@ def upstream() -> Iterator[SimulatorThread]:
         yield simulator
 
 
-def test_streams_live_through_reloads_a_roll_and_a_drain(tmp_path: Path, upstream: SimulatorThread) -> None:
-    config = write_config(tmp_path / "headrace.yaml", upstream.origin, drain="15s")
+def test_streams_live_through_reloads_a_roll_and_a_drain(
+    tmp_path: Path, upstream: SimulatorThread, valkey: Valkey
+) -> None:
+    config = write_config(tmp_path / "headrace.yaml", upstream.origin, valkey=valkey.url, drain="15s")
     with Fleet(config) as fleet:
         streams, short = asyncio.run(_run(fleet, config))
         assert fleet.exit_code(60) == 0, fleet.words()[-20:]

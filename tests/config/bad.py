@@ -61,7 +61,8 @@ BAD = [
     # server
     ("server:\n  workers: 0 #<", "server.workers", "from 1 to 256"),
     ("server:\n  workers: auto #<", "server.workers", "a whole number"),
-    ("server:\n  workers: 2 #<", "server.workers", "set state.shared to valkey://HOST, or workers to 1"),
+    ("server:\n  workers: 2 #<", "server.workers", "2 workers need a Valkey between them"),
+    ("state: {shared: memory}\nserver:\n  workers: 2 #<", "server.workers", "give state.shared a valkey:// address"),
     ("server:\n  admin: 8081 #<", "server.admin", "must be host:port"),
     ("server:\n  admin: 127.0.0.1:8080 #<", "server.admin", "stands in listen too"),
     ("server:\n  max_upload: 2G #<", "server.max_upload", "powers of 1024"),

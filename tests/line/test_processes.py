@@ -18,6 +18,7 @@ from tests.stand.client import Client, End
 from tests.stand.gateway import GatewayProcess
 from tests.stand.settings import CONFIG
 from tests.stand.stand import Stand
+from tests.stand.valkey import Valkey
 from tests.stand.waiting import until
 from tests.stand.wire import CHAT, TEXT, chat, error_in, request, texts
 
@@ -31,17 +32,17 @@ READY = request(method="GET", path="/readyz", key=None)
 NEW_KEY = "sk-hr-new-0123456789abcdef"
 
 
-def configured(workers: int = 2, drain: str = "5s", notice: str = "0s") -> str:
-    text = CONFIG.replace("drain_notice: 0s", f"drain_notice: {notice}")
-    # Several workers need a Valkey. Nothing is limited here, so it may be away: the port is that of no service.
-    text = text.replace("{directory: $STATE}", "{directory: $STATE, shared: 'valkey://127.0.0.1:9'}")
-    return text.replace("drain: 5s", f"drain: {drain}\n  workers: {workers}")
+def configured(valkey: Valkey, notice: str = "0s") -> str:
+    """Two workers, and the Valkey that they need between them."""
+    text = CONFIG.replace("drain_notice: 0s", f"drain_notice: {notice}\n  workers: 2")
+    return text.replace("directory: $STATE", f"directory: $STATE, shared: {valkey.url}")
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
+def shared(tmp_path_factory: pytest.TempPathFactory, valkey_process: Valkey) -> Iterator[Stand]:
     """Two workers. Its processes come and go in the tests; it serves on through all of them."""
-    with Stand(tmp_path_factory.mktemp("processes"), configured(notice="1s"), process=True) as one:
+    valkey_process.ensure()
+    with Stand(tmp_path_factory.mktemp("processes"), configured(valkey_process, notice="1s"), process=True) as one:
         yield one
 
 
@@ -328,9 +329,9 @@ def test_a_roll_waits_for_the_control_process(pair: Stand) -> None:
 
 
 @pytest.fixture
-def alone(tmp_path: Path) -> Iterator[Stand]:
+def alone(tmp_path: Path, valkey: Valkey) -> Iterator[Stand]:
     """Two workers, for one test that ends them."""
-    with Stand(tmp_path, configured(), process=True) as one:
+    with Stand(tmp_path, configured(valkey), process=True) as one:
         yield one
 
 
@@ -465,16 +466,15 @@ def test_a_second_gateway_in_one_directory_is_refused(alone: Stand) -> None:
 
 
 @pytest.mark.parametrize("shared_port", [False, True], ids=["plain", "SO_REUSEPORT"])
-def test_a_foreign_listener_is_found_whatever_it_shares(tmp_path: Path, shared_port: bool) -> None:
+def test_a_foreign_listener_is_found_whatever_it_shares(tmp_path: Path, valkey: Valkey, shared_port: bool) -> None:
     with socket.socket() as foreign:
         foreign.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, shared_port)
         foreign.bind(("127.0.0.1", 0))
         foreign.listen()
         address = f"127.0.0.1:{foreign.getsockname()[1]}"
         config = tmp_path / "headrace.yaml"
-        config.write_text(
-            f"server: {{listen: {address}, workers: 2}}\nstate: {{directory: state, shared: 'valkey://127.0.0.1:9'}}\n"
-        )
+        state = f"{{directory: state, shared: '{valkey.url}'}}"
+        config.write_text(f"server: {{listen: {address}, workers: 2}}\nstate: {state}\n")
         said = failed_start(config)
         assert f"cannot listen on {address}: address in use" in said
         foreign.setblocking(False)
@@ -482,11 +482,11 @@ def test_a_foreign_listener_is_found_whatever_it_shares(tmp_path: Path, shared_p
             foreign.accept()
 
 
-def test_a_state_directory_with_a_path_too_long_for_a_socket(tmp_path: Path) -> None:
+def test_a_state_directory_with_a_path_too_long_for_a_socket(tmp_path: Path, valkey: Valkey) -> None:
     folder = tmp_path.joinpath(*["a-rather-long-name-of-a-folder"] * 4)
     folder.mkdir(parents=True)
     assert len(str(folder)) > 120
-    with Stand(folder, configured(), process=True) as stand:
+    with Stand(folder, configured(valkey), process=True) as stand:
         rewrite(
             stand,
             stand.config.read_text().replace("{name: dev,", f"{{name: fresh, secret: {NEW_KEY}}}\n  - {{name: dev,"),

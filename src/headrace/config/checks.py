@@ -8,7 +8,7 @@ from headrace.config.convert import long_context_from_options, rates_from_option
 from headrace.config.errors import Fault
 from headrace.config.forms import closest
 from headrace.config.options.objects import ChannelOptions, ModelOptions
-from headrace.config.options.settings import ServerOptions
+from headrace.config.options.settings import ServerOptions, StateOptions
 from headrace.config.options.spending import LongContextOptions, PriceOptions, RateOptions
 from headrace.config.sections import Sections
 from headrace.config.source import Block, Location, fault, value_at
@@ -30,7 +30,7 @@ def check(sections: Sections) -> tuple[Fault, ...]:
     """All faults between options. What a section with faults of its own says is not looked at."""
     found = [
         *_server(sections.server),
-        *_workers(sections),
+        *_workers(sections.server, sections.state),
         *_stream(sections),
         *(item for name, one in sections.channels.items() if one for item in check_channel(sections.root, name, one)),
         *_models(sections),
@@ -67,16 +67,6 @@ def _server(server: ServerOptions | None) -> Iterator[Finding]:
     yield from _tls(server)
 
 
-def _workers(sections: Sections) -> Iterator[Finding]:
-    server, state = sections.server, sections.state
-    if server is not None and state is not None and server.workers > 1 and not state.shared:
-        message = (
-            "more than one needs a Valkey, or each would count limits and budgets by itself; set state.shared to"
-            " valkey://HOST, or workers to 1"
-        )
-        yield ("server", "workers"), message
-
-
 def _tls(server: ServerOptions) -> Iterator[Finding]:
     here = ("server", "tls")
     cert, key = server.tls.cert, server.tls.key
@@ -88,6 +78,16 @@ def _tls(server: ServerOptions) -> Iterator[Finding]:
         yield (*here, "key"), error
     if all(address.path for address in server.listen):
         yield here, "has no effect: every address of server.listen is a Unix socket"
+
+
+def _workers(server: ServerOptions | None, state: StateOptions | None) -> Iterator[Finding]:
+    """Several workers that count by themselves would each allow what a key may have: every limit and budget times N."""
+    if server is not None and state is not None and server.workers > 1 and not state.shared:
+        yield (
+            ("server", "workers"),
+            f"{server.workers} workers need a Valkey between them: limits and budgets are kept in a worker's memory "
+            "otherwise, in each by itself; give state.shared a valkey:// address, or run one worker",
+        )
 
 
 def _stream(sections: Sections) -> Iterator[Finding]:

@@ -63,7 +63,9 @@ class ServerOptions(Options):
     admin: Annotated[AddressText, NoEffect("no admin port is opened")] = Field(
         default=_SERVER.admin, description="Where operators and metrics connect."
     )
-    workers: Workers = Field(default=_SERVER.workers, description="How many processes carry traffic.")
+    workers: Workers = Field(
+        default=_SERVER.workers, description="How many processes carry traffic; several need state.shared."
+    )
     trusted_proxies: Annotated[tuple[TrustedProxy, ...], ONE_OR_MANY] = Field(
         default=_SERVER.trusted_proxies,
         description="Whose X-Forwarded-For is believed: addresses, networks, or unix for a Unix socket's peers.",
@@ -114,7 +116,7 @@ class StateOptions(Options):
     shared: SharedText = Field(
         default=_STATE.shared,
         repr=False,
-        description="Where limits are counted. Several workers, or several machines, need a Valkey between them.",
+        description="Where limits and budgets are counted. Several workers or machines need a Valkey between them.",
     )
     checkpoint: Duration = Field(
         default=_STATE.checkpoint,
