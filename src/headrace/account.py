@@ -10,12 +10,11 @@ from typing import Any
 
 from headrace.admission.limits import allowances, claims, multiplier, refusal, room_headers
 from headrace.journal.logbook import Bill, Spending
-from headrace.metering.charge import FREE, NO_COST, charge_of
+from headrace.metering.charge import FREE, MOST_AMOUNT, NO_COST, amount_of, charge_of, money_of
 from headrace.metering.estimate import completed_usage, input_tokens
 from headrace.metering.price import Cost, cost_of, rounded
 from headrace.model.allowance import Claim, Denial, Lease
 from headrace.model.channel import Model
-from headrace.model.entry import Money
 from headrace.model.estimate import NO_TEXT, Learned, TextCount
 from headrace.model.headers import Headers
 from headrace.model.key import Key
@@ -106,7 +105,7 @@ class Account:
             if price is None:
                 return None
             most = max(most, rounded(cost_of(usage, price, self._price_of).millionths, self._multiplier()))
-        return most
+        return min(most, MOST_AMOUNT)
 
     def room_headers(self, dialect: Dialect) -> Headers:
         """What the key's own limits have left behind this exchange; nothing where it has none."""
@@ -174,7 +173,7 @@ class Account:
             return Spending()
         cost = self._cost(usage)
         self._failed += cost
-        return Spending(usage, "upstream_partial", rounded(cost.millionths) if cost.known else None)
+        return Spending(usage, "upstream_partial", amount_of(cost))
 
     # ---- after
 
@@ -205,18 +204,7 @@ class Account:
         return NO_TEXT if self._sent is None and is_final else self.count_sent()
 
     def _billed(self, usage: Usage, origin: str, charge: Cost, generated: TextCount) -> Bill:
-        factor = self._multiplier()
-        price = self._price(self._route)
-        cost = charge + self._failed
-        counted = rounded(charge.millionths, factor)
-        money = Money(
-            cost=rounded(cost.millionths) if cost.known else None,
-            charge=counted if charge.known else None,
-            counted=counted,
-            price=price.version if price is not None else "",
-            multiplier=factor,
-            unpriced=cost.unpriced,
-        )
+        money = money_of(charge, self._failed, self._price(self._route), self._multiplier())
         return Bill(usage, origin, money, self._sent or NO_TEXT, generated)
 
     def settle(self, bill: Bill) -> None:

@@ -2,8 +2,10 @@
 
 import pytest
 
-from headrace.metering.charge import NO_COST, charge_of
-from headrace.metering.price import Cost, cost_of
+from headrace.metering.charge import MOST_AMOUNT, NO_COST, amount_of, charge_of, money_of
+from headrace.metering.price import MILLION, Cost, cost_of
+from headrace.model.entry import Money
+from headrace.model.limits import NANO
 from headrace.model.price import Price, Rates
 from headrace.model.usage import NOTHING, Usage
 
@@ -32,3 +34,19 @@ def test_a_whole_answer_that_says_nothing_of_its_tokens() -> None:
     assert charge(NOTHING, "none", PER_CALL) == Cost(1_000_000)
     assert charge(NOTHING, "none", PER_TOKEN) == Cost(1_000_000, ("usage",))
     assert charge(NOTHING, "none", None) == Cost(0, ("price",))
+
+
+def test_an_entry_s_money() -> None:
+    charge, failed = Cost(10 * MILLION), Cost(5 * MILLION)
+    assert money_of(charge, failed, PER_TOKEN, 2 * NANO) == Money(
+        cost=15, charge=20, counted=20, price=PER_TOKEN.version, multiplier=2 * NANO
+    )
+    unknown = money_of(Cost(10 * MILLION, ("image",)), failed, None, NANO)
+    assert unknown == Money(counted=10, unpriced=("image",))
+
+
+def test_an_amount_that_cannot_be_is_not_known() -> None:
+    """No column and no record could hold it; a budget is spent by it all the same."""
+    nonsense = Cost((MOST_AMOUNT + 1) * MILLION)
+    assert (amount_of(Cost(MOST_AMOUNT * MILLION)), amount_of(nonsense)) == (MOST_AMOUNT, None)
+    assert money_of(nonsense, NO_COST, None, NANO) == Money(counted=MOST_AMOUNT)

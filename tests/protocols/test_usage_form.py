@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.model.usage import Usage
-from headrace.protocols.usage_form import added, usage_of
+from headrace.model.usage import NO_CALLS, Calls, Usage
+from headrace.protocols.usage_form import added, calls_of, usage_of
 
 NAMES = (
     "input_total", "cached_input", "cache_write", "cache_write_5m", "cache_write_30m", "cache_write_1h",
@@ -41,6 +41,14 @@ def test_flags_name_each_fault_once() -> None:
         output_total=0,
         inconsistent=("as before", "output_total is negative", "cached_input exceeds input_total"),
     )
+
+
+def test_what_is_too_large_to_be_true_is_not_known() -> None:
+    usage = usage_of({"input_total": 2**53, "output_total": 2**53 + 1}, [])
+    assert (usage.input_total, usage.output_total) == (2**53, None)
+    assert usage.inconsistent == ("output_total is too large to be true",)
+    assert calls_of(web_search=2**70, web_fetch=0, grounding=-1) is NO_CALLS
+    assert calls_of(web_search=2, web_fetch=None) == Calls(web_search=2)
 
 
 def test_sums_of_what_is_known() -> None:

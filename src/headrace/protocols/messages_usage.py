@@ -9,8 +9,8 @@ beta's `iterations` of the types `compaction` and `advisor_message` are in none 
 
 import msgspec
 
-from headrace.model.usage import NO_CALLS, Calls, ExtraUsage, Usage
-from headrace.protocols.usage_form import MOST_WORD, added, usage_of
+from headrace.model.usage import NO_CALLS, ExtraUsage, Usage
+from headrace.protocols.usage_form import MOST_WORD, added, calls_of, usage_of
 
 _EXTRA = {"compaction": "compaction", "advisor_message": "advisor", "fallback_message": "fallback"}
 """What an iteration of a type is that has a row of its own."""
@@ -91,16 +91,12 @@ def usage_from(counts: Counts, model: str) -> Usage:
     return usage_of(
         fields,
         [],
-        calls=_calls(tools) if tools is not None else NO_CALLS,
+        calls=calls_of(web_search=tools.web_search_requests, web_fetch=tools.web_fetch_requests) if tools else NO_CALLS,
         extra=_extra(counts.iterations, model) if counts.iterations else (),
         tier=(counts.service_tier or "")[:MOST_WORD],
         speed=(counts.speed or "")[:MOST_WORD],
         geo=(counts.inference_geo or "")[:MOST_WORD],
     )
-
-
-def _calls(tools: ServerTools) -> Calls:
-    return Calls(web_search=tools.web_search_requests or None, web_fetch=tools.web_fetch_requests or None)
 
 
 def _extra(iterations: list[Iteration], model: str) -> tuple[ExtraUsage, ...]:

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from headrace.model.usage import NO_CALLS, Calls, ExtraUsage, Usage
-from headrace.protocols.usage_form import usage_of
+from headrace.model.usage import Calls, ExtraUsage, Usage
+from headrace.protocols.usage_form import calls_of, usage_of
 
 CALLS = {
     "web_search_call": "web_search",
@@ -107,10 +107,10 @@ def _fields(counts: Counts) -> tuple[dict[str, int | None], list[str]]:
 
 
 def _calls(tools: ToolUsage | None, items: Mapping[str, int]) -> Calls:
-    counts = {CALLS[kind]: count for kind, count in items.items() if kind in CALLS}
+    counts: dict[str, int | None] = {CALLS[kind]: count for kind, count in items.items() if kind in CALLS}
     if tools is not None and tools.web_search is not None and tools.web_search.num_requests is not None:
-        counts["web_search"] = max(tools.web_search.num_requests, 0)
-    return Calls(**{name: count for name, count in counts.items() if count}) if any(counts.values()) else NO_CALLS
+        counts["web_search"] = tools.web_search.num_requests
+    return calls_of(**counts)
 
 
 def _images(tools: ToolUsage) -> tuple[ExtraUsage, ...]:

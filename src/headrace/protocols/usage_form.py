@@ -2,11 +2,13 @@
 
 from typing import Any
 
-from headrace.model.usage import Usage
+from headrace.model.usage import NO_CALLS, Calls, Usage
 
 _IN_INPUT = ("cached_input", "cache_write", "tool_input", "audio_input", "image_input", "video_input", "document_input")
 _IN_OUTPUT = ("reasoning", "audio_output", "image_output", "accepted_prediction", "rejected_prediction")
 _LIFETIMES = ("cache_write_5m", "cache_write_30m", "cache_write_1h", "cache_write_12h")
+MOST_COUNT = 2**53
+"""More tokens than that are no report; and records hold no integers without bounds."""
 MOST_WORD = 40
 """Characters that are kept of a tier, a speed or a place."""
 
@@ -21,6 +23,9 @@ def usage_of(counts: dict[str, int | None], flags: list[str], **rest: Any) -> Us
         if value is not None and value < 0:
             counts[name] = 0
             flags.append(f"{name} is negative")
+        elif value is not None and value > MOST_COUNT:
+            counts[name] = None
+            flags.append(f"{name} is too large to be true")
     for whole, parts in (("input_total", _IN_INPUT), ("output_total", _IN_OUTPUT)):
         total = counts.get(whole)
         if total is not None:
@@ -42,6 +47,12 @@ def _fit(counts: dict[str, int | None], left: int, flags: list[str]) -> None:
             counts[name] = left
             flags.append(f"{name} exceeds cache_write")
         left -= counts.get(name) or 0
+
+
+def calls_of(**counts: int | None) -> Calls:
+    """Calls by these names; one that is 0, negative or too large to be true is none."""
+    told = {name: count for name, count in counts.items() if count is not None and 0 < count <= MOST_COUNT}
+    return Calls(**told) if told else NO_CALLS
 
 
 def added(one: int | None, other: int | None) -> int | None:

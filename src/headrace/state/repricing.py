@@ -6,8 +6,8 @@
 Where there is no price (any more), nothing better is known than what was: the money stays as it is.
 """
 
-from headrace.metering.charge import FREE, NO_COST, charge_of
-from headrace.metering.price import cost_of, rounded
+from headrace.metering.charge import FREE, NO_COST, charge_of, money_of
+from headrace.metering.price import cost_of
 from headrace.model.channel import Model
 from headrace.model.entry import AttemptLine, Entry, Money
 from headrace.model.outcome import End
@@ -33,15 +33,8 @@ def repriced(entry: Entry, catalogue: Catalogue) -> Money:
     charge, factor = NO_COST, entry.money.multiplier
     if not is_free:
         charge = charge_of(entry.usage, entry.usage_origin, price, price_of, completed=is_complete)
-    cost = sum((cost_of(usage, at, price_of) for usage, at in failed), charge)
-    return Money(
-        cost=rounded(cost.millionths) if cost.known else None,
-        charge=rounded(charge.millionths, factor) if charge.known else None,
-        counted=rounded(charge.millionths, factor),
-        price=price.version if price is not None else "",
-        multiplier=factor,
-        unpriced=cost.unpriced,
-    )
+    spent = sum((cost_of(usage, at, price_of) for usage, at in failed), NO_COST)
+    return money_of(charge, spent, price, factor)
 
 
 def _price(entry: Entry, attempt: AttemptLine | None, catalogue: Catalogue, model: Model | None) -> Price | None:
