@@ -25,6 +25,7 @@ from headrace.link.server import LinkServer
 from headrace.model.allowance import Spent
 from headrace.model.catalogue import CatalogueParts
 from headrace.model.settings import StreamSettings
+from headrace.model.succession import Gone, HandOver, Held, Released
 
 OLD = Snapshot(version="old", stream=StreamSettings(), parts=CatalogueParts())
 NEW = Snapshot(version="new", stream=StreamSettings(total=7200.0), parts=CatalogueParts())
@@ -39,9 +40,10 @@ def stream(id: str) -> OpenStream:
 class Worker:
     """A worker's end, and what it hears."""
 
-    def __init__(self, folder: Path, version: str, slot: int = 0) -> None:
+    def __init__(self, folder: Path, version: str, slot: int = 0, name: str = "", *, counts: bool = False) -> None:
         self.heard: asyncio.Queue[ToWorker] = asyncio.Queue()
-        hello = Hello(slot=slot, incarnation=f"i{slot}", pid=slot + 1, snapshot=version)
+        incarnation = name or f"i{slot}"
+        hello = Hello(slot=slot, incarnation=incarnation, pid=slot + 1, snapshot=version, hands_over=counts)
         self.link = LinkClient(folder, lambda: hello, self.heard.put_nowait)
         self.link.start()
 
@@ -174,3 +176,45 @@ async def test_it_lets_go_of_what_it_cannot_answer_any_more(tmp_path: Path) -> N
         worker.link.close()
         await asyncio.sleep(0.001)
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_an_older_worker_is_asked_to_hand_over_and_the_younger_ones_hear_it(tmp_path: Path) -> None:
+    async with serving(tmp_path) as (server, _):
+        elder = Worker(tmp_path, "old", name="i1", counts=True)
+        elsewhere = Worker(tmp_path, "old", 1, "i2", counts=True)
+        await until(lambda: len(server.peers) == 2)
+        heir = Worker(tmp_path, "old", name="i3", counts=True)
+        assert await elder.next() == HandOver()
+        for said in (Held(incarnation="i1", first=True, last=True), Released(incarnation="i1", number=1)):
+            elder.link.post(said)
+            assert await heir.next() == said
+        youngest = Worker(tmp_path, "old", name="i4", counts=True)
+        assert (await elder.next(), await heir.next()) == (HandOver(), HandOver())
+        heir.link.close()
+        assert await youngest.next() == Gone(incarnation="i3")
+        youngest.link.close()
+        assert await elder.next() == HandOver(wanted=False)
+        assert elsewhere.heard.empty()
+        elder.link.close()
+        elsewhere.link.close()
+
+
+async def test_after_a_restart_of_the_control_process_the_older_one_may_come_last(tmp_path: Path) -> None:
+    async with serving(tmp_path) as (server, _):
+        heir = Worker(tmp_path, "old", name="i3", counts=True)
+        await until(lambda: len(server.peers) == 1)
+        elder = Worker(tmp_path, "old", name="i1", counts=True)
+        assert await elder.next() == HandOver()
+        elder.link.close()
+        assert await heir.next() == Gone(incarnation="i1")
+        heir.link.close()
+
+
+async def test_workers_that_count_elsewhere_hand_nothing_over(tmp_path: Path) -> None:
+    async with serving(tmp_path) as (server, _):
+        pair = [Worker(tmp_path, "", name=name, counts=counts) for name, counts in (("i1", True), ("i2", False))]
+        await until(lambda: len(server.peers) == 2)
+        server.stop("id")
+        for worker in pair:
+            assert [await worker.next(), await worker.next()] == [Catalogue(snapshot=OLD), Stop(id="id")]
+            worker.link.close()

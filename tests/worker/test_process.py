@@ -18,11 +18,13 @@ from headrace.journal.place import Incarnation
 from headrace.journal.writer import Writer
 from headrace.link.address import listen
 from headrace.link.channel import Channel
+from headrace.link.client import LinkClient
 from headrace.link.figures import FIGURES_FILE, Figures
 from headrace.link.messages import (
     Covered,
     Drain,
     End,
+    Hello,
     Leaving,
     Lessons,
     Ready,
@@ -34,12 +36,15 @@ from headrace.link.messages import (
 )
 from headrace.link.server import LinkServer
 from headrace.link.snapshot import SNAPSHOT_FILE, Kept, snapshot_of
-from headrace.model.allowance import Spent
+from headrace.model.allowance import Claim, Spent
 from headrace.model.catalogue import CatalogueParts
 from headrace.model.entry import Checkpoint, Money, Opened
 from headrace.model.estimate import Learned
 from headrace.model.key import KeyState
+from headrace.model.limits import Limits
 from headrace.model.settings import ServerSettings, StateSettings, StreamSettings
+from headrace.model.succession import HandOver, Held, OpenLease
+from headrace.worker import process as process_module
 from headrace.worker.process import Process
 from headrace.worker.worker import Worker
 from tests.stand.gateway import SECRET, run
@@ -132,10 +137,11 @@ keys: [{{name: k, secret: {key}{more}}}]
         """The snapshot that lies on the disk."""
         SNAPSHOT_FILE.write(Path(self.state.directory), SECRET, Kept(snapshot=self.snapshot(key, more)))
 
-    def boot(self, notice: float = 0.05, drain: float = 30.0) -> None:
+    def boot(self, notice: float = 0.05, drain: float = 30.0, *, succeeds: bool = False) -> None:
         server = ServerSettings(drain=drain, drain_notice=notice)
-        listener = os.dup(self.sock.fileno())
-        self.channel.send(WorkerBoot(node="n", slot=1, server=server, state=self.state, listeners=(listener,)))
+        listeners = (os.dup(self.sock.fileno()),)
+        boot = WorkerBoot(node="n", slot=1, server=server, state=self.state, listeners=listeners, succeeds=succeeds)
+        self.channel.send(boot)
 
     async def until(self, is_so: Callable[[], bool]) -> None:
         async with asyncio.timeout(10):
@@ -255,6 +261,60 @@ def test_the_link_brings_another_snapshot_for_new_exchanges(tmp_path: Path) -> N
             stage.channel.send(Drain())
             assert await stage.ended() == 0
             link.close()
+
+    staging(tmp_path, script)
+
+
+def test_a_successor_accepts_nobody_before_it_knows_what_is_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process_module, "INHERIT_S", 60.0)
+
+    async def script(stage: Stage) -> None:
+        limits = ", limits: {concurrent: 1, wait: 0s}"
+        stage.keep(more=limits)
+        asked = asyncio.Event()
+        with listen(tmp_path / "state") as listener:
+            link = LinkServer(stage.snapshot(more=limits), print)
+            await link.start(listener)
+            elder = LinkClient(
+                tmp_path / "state",
+                lambda: Hello(slot=1, incarnation="0", pid=1, snapshot="", hands_over=True),
+                lambda message: asked.set() if message == HandOver() else None,
+            )
+            elder.start()
+            stage.boot(succeeds=True)
+            await asyncio.wait_for(asked.wait(), 10)
+            assert not stage.heard
+            lease = OpenLease(number=1, claims=(Claim("key:k", Limits(concurrent=1)),), age_s=0.0)
+            elder.post(Held(incarnation="0", first=True, last=True, leases=(lease,)))
+            await stage.ready()
+            body = b'{"model":"m"}'
+            reader, writer = await stage.ask(
+                f"POST /v1/chat/completions HTTP/1.1\r\nhost: g\r\nauthorization: Bearer {KEY}\r\n"
+                f"content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode()
+                + body
+            )
+            assert (await asyncio.wait_for(reader.read(), 10)).split()[1] == b"429"
+            writer.close()
+            elder.close()
+            stage.channel.send(Drain())
+            assert await stage.ended() == 0
+            link.close()
+
+    staging(tmp_path, script)
+
+
+def test_a_successor_does_not_wait_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_module, "INHERIT_S", 0.01)
+
+    async def script(stage: Stage) -> None:
+        stage.keep()
+        stage.boot(succeeds=True)
+        await stage.ready()
+        assert await stage.status(KEY) == b"200"
+        stage.channel.send(Drain())
+        assert await stage.ended() == 0
 
     staging(tmp_path, script)
 

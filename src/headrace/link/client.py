@@ -60,6 +60,11 @@ class LinkClient:
         if channel is not None and channel.unsent < MOST_UNSENT:
             channel.send(message)
 
+    def post(self, message: object) -> None:
+        """Send what may not be left out while there is a connection. Its end is known, and all is said again then."""
+        if self._channel is not None:
+            self._channel.send(message)
+
     async def ask_spent(self, purses: Sequence[str], most_s: float = ASK_S) -> tuple[Spent, ...] | None:
         """What was spent of these, with all that this node's journals hold when the question arrives. None where nobody
         tells it within so many seconds."""

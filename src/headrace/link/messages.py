@@ -5,6 +5,7 @@
     supervisor ◀──Ready, Unable, Leaving── child
     worker ──Hello, Gauges, OpenStreams, AskSpent──▶ control     over the Unix socket `link.sock`, which lies in the
     worker ◀──Covered, Lessons, Catalogue, Stop, SpentAnswer── control     state directory
+    worker ◀──HandOver── control;  worker ──Held, Given, Released──▶ control ──they, Gone──▶ its successor (see there)
 
 A message is MessagePack with a tag; `frame` has the bytes around it. A roll may bring a later version's worker to an
 earlier one's supervisor and control process, so a field that is added has a default.
@@ -16,6 +17,7 @@ from headrace.model.allowance import Spent
 from headrace.model.catalogue import CatalogueParts
 from headrace.model.estimate import Learned
 from headrace.model.settings import ServerSettings, StateSettings, StreamSettings
+from headrace.model.succession import Gone, HandOver, Succeeding
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +36,8 @@ class WorkerBoot(msgspec.Struct, frozen=True, kw_only=True, tag="worker_boot"):
     server: ServerSettings
     state: StateSettings
     listeners: tuple[int, ...]
+    succeeds: bool = False
+    """Whether another worker serves in the slot: it hands over what it holds."""
 
 
 class ControlBoot(msgspec.Struct, frozen=True, kw_only=True, tag="control_boot"):
@@ -84,6 +88,8 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
     pid: int
     snapshot: str
     """The version that it works with."""
+    hands_over: bool = False
+    """Whether it counts limits itself, so that a successor has to be told what it holds."""
 
 
 class Gauges(msgspec.Struct, frozen=True, kw_only=True, tag="gauges"):
@@ -158,5 +164,5 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
 
 FromSupervisor = WorkerBoot | ControlBoot | Drain | End | Reload
 ToSupervisor = Ready | Unable | Leaving
-FromWorker = Hello | Gauges | OpenStreams | AskSpent
-ToWorker = Covered | Lessons | Catalogue | Stop | SpentAnswer
+FromWorker = Hello | Gauges | OpenStreams | AskSpent | Succeeding
+ToWorker = Covered | Lessons | Catalogue | Stop | SpentAnswer | HandOver | Succeeding | Gone

@@ -2,6 +2,8 @@
 
 A worker's first word is answered with what the ledger tells, then with the snapshot: so whatever a catalogue has a
 budget for, its worker knows what was spent of it.
+
+Of two workers in a slot the older one is asked to hand over what it holds, and what it says goes on to the younger.
 """
 
 import asyncio
@@ -26,6 +28,7 @@ from headrace.link.messages import (
     SpentAnswer,
     Stop,
 )
+from headrace.model.succession import Given, Gone, HandOver, Held, Released, Succeeding
 
 KEEP_FILE: Final[dict[str, Any]] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
 """The socket's file is the supervisor's: the next control process has the same socket."""
@@ -46,6 +49,13 @@ class Peer:
         self.streams: tuple[OpenStream, ...] = ()
         """Its running exchanges, as of the last whole round."""
         self._round: list[OpenStream] = []
+
+    def is_older(self, other: "Peer") -> bool:
+        """Whether the other one takes its place: it is younger, in the same slot, and both count limits themselves."""
+        one, two = self.hello, other.hello
+        if one is None or two is None or not (one.hands_over and two.hands_over):
+            return False
+        return one.slot == two.slot and "" < one.incarnation < two.incarnation
 
     def take(self, message: Gauges | OpenStreams) -> None:
         """Keep what it says of itself."""
@@ -129,6 +139,8 @@ class LinkServer:
     def _take(self, peer: Peer, message: FromWorker) -> None:
         if isinstance(message, Hello):
             self._greet(peer, message)
+        elif isinstance(message, Held | Given | Released):
+            self._pass_on(peer, message)
         elif isinstance(message, AskSpent):
             task = asyncio.get_running_loop().create_task(self._reply(peer, message))
             self._answering.add(task)
@@ -138,17 +150,35 @@ class LinkServer:
 
     def _greet(self, peer: Peer, hello: Hello) -> None:
         """A worker says who it is; once more when its journal has a name."""
-        is_new, peer.hello = peer.hello is None, hello
-        if is_new:
+        before, peer.hello = peer.hello, hello
+        if before is None:
             for word in self._greeting():
                 peer.channel.send(word)
         if hello.snapshot != self._snapshot.version:
             peer.channel.send(Catalogue(snapshot=self._snapshot))
+        if before is None or before.incarnation != hello.incarnation:
+            for elder in self._peers:
+                if elder.is_older(peer):
+                    elder.channel.send(HandOver())
+            if any(peer.is_older(other) for other in self._peers):
+                peer.channel.send(HandOver())
+
+    def _pass_on(self, peer: Peer, message: Succeeding | Gone) -> None:
+        """To those who take the worker's place."""
+        data = frame(message)
+        for other in self._peers:
+            if peer.is_older(other):
+                other.channel.send_frame(data)
 
     async def _reply(self, peer: Peer, question: AskSpent) -> None:
         peer.channel.send(await self._answer(question))
 
     def _lost(self, peer: Peer, reason: str) -> None:
         self._peers.discard(peer)
+        if peer.hello is not None:
+            self._pass_on(peer, Gone(incarnation=peer.hello.incarnation))
+            for elder in self._peers:
+                if elder.is_older(peer) and not any(elder.is_older(other) for other in self._peers):
+                    elder.channel.send(HandOver(wanted=False))
         if reason and peer.hello is not None:
             self._report(f"the link to worker {peer.hello.slot} (pid {peer.hello.pid}) broke: {reason}")

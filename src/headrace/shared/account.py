@@ -67,6 +67,28 @@ class Account:
             self.token_buckets[slot] += tokens
             self.token_second = self.second
 
+    def add(self, ago: int, requests: int, tokens: int) -> None:
+        """Count what was used so many seconds before its second, unless that has left the minute."""
+        if not 0 <= ago < MINUTE:
+            return
+        second = self.second - ago
+        slot = second % MINUTE
+        self.requests += requests
+        self.request_buckets[slot] += requests
+        if tokens:
+            self.tokens += tokens
+            self.token_buckets[slot] += tokens
+            self.token_second = max(self.token_second, second)
+
+    @property
+    def used(self) -> tuple[tuple[int, int, int], ...]:
+        """What is in the minute: seconds before its second, requests, tokens."""
+        if not (self.requests or self.tokens):
+            return ()
+        slots = ((ago, (self.second - ago) % MINUTE) for ago in range(MINUTE))
+        found = ((ago, self.request_buckets[slot], self.token_buckets[slot]) for ago, slot in slots)
+        return tuple(one for one in found if one[1] or one[2])
+
     def correct(self, second: int, tokens: int) -> None:
         """Count `tokens` more; fewer than none are taken back from `second`, unless that has left the minute."""
         if tokens < 0:

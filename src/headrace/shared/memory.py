@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from headrace.model.allowance import Balance, Claim, Denial, Lease, Spent
 from headrace.shared.lines import Lines
 from headrace.shared.purse import Purses
+from headrace.shared.succession import Succession
 from headrace.shared.tally import Tally
 
 
@@ -26,6 +27,7 @@ class MemoryCounters:
         wall_time: Callable[[], float],
         on_spent: Callable[[str], None] = stop_nothing,
     ) -> None:
+        self._incarnation = incarnation
         self.lines = Lines(loop_time)
         self._tally = Tally(Purses(incarnation, wall_time, on_spent), loop_time, wall_time, self.lines.wake)
 
@@ -49,9 +51,9 @@ class MemoryCounters:
         """See `Counters.balances`."""
         return [self._tally.balance(claim) for claim in claims]
 
-    def take(self, claims: Sequence[Claim]) -> Lease:
-        """Count what another worker has given and does not end itself, as a roll's predecessor: without asking."""
-        return self._tally.take(claims)
+    def succession(self, send: Callable[[object], None], soon: Callable[[Callable[[], None]], object]) -> Succession:
+        """This worker's part in rolls; see there."""
+        return Succession(self._tally, self._incarnation, send, soon)
 
     def cover(self, spent: Sequence[Spent]) -> None:
         """See `Counters.cover`."""

@@ -28,6 +28,7 @@ class Purse:
         "own",
         "start",
         "stops",
+        "told",
         "window",
     )
 
@@ -51,6 +52,8 @@ class Purse:
         """Whether it is still to be told that it is spent."""
         self.ledger: Spent | None = None
         """What the ledger said last."""
+        self.told: dict[str, int] = {}
+        """What older workers of a roll said that they have settled, by incarnation: more than the ledger has yet."""
         self.copy = ""
         """What a shared store calls its copy of the purse; another name is another copy."""
 
@@ -110,14 +113,31 @@ class Purses:
             if self._is_over(window, start):
                 return None
             purse = self.open(spent.purse)
+        if purse.told and purse.ledger is not None:
+            for name in purse.ledger.parts.keys() - spent.parts.keys():
+                purse.told.pop(name, None)  # its journal has ended, and is in `settled`
         purse.ledger = spent
-        own, corrected = spent.parts.get(self._incarnation, 0), spent.parts.get(CORRECTIONS, 0)
         purse.known = True
-        purse.own = max(purse.own, own)
-        purse.others = max(purse.others, spent.total - own - corrected)
-        purse.corrected = corrected
-        self.look(purse)
+        purse.own = max(purse.own, spent.parts.get(self._incarnation, 0))
+        purse.corrected = spent.parts.get(CORRECTIONS, 0)
+        self._count_others(purse)
         return purse
+
+    def hear_of(self, name: str, incarnation: str, amount: int) -> None:
+        """Take in what an older worker says that it has settled, in all, and whose entries may be on their way."""
+        _, window, start = _parts(name)
+        if name in self._purses or not self._is_over(window, start):
+            purse = self.open(name)
+            purse.told[incarnation] = max(purse.told.get(incarnation, 0), amount)
+            self._count_others(purse)
+
+    def _count_others(self, purse: Purse) -> None:
+        ledger = purse.ledger
+        parts = ledger.parts if ledger is not None else {}
+        known = ledger.total - parts.get(self._incarnation, 0) - purse.corrected if ledger is not None else 0
+        ahead = sum(max(amount - parts.get(name, 0), 0) for name, amount in purse.told.items())
+        purse.others = max(purse.others, known + ahead)
+        self.look(purse)
 
     def hear(self, purse: Purse, spent: int) -> None:
         """Take in what everybody spent, as far as a shared store has heard of it."""

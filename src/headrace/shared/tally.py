@@ -3,12 +3,15 @@ are one step.
 
 attempt ─▶ Tallied ── settle, once ─▶ places back, the rest of the tokens counted, the amount in place of the hold
       └──▶ Denial     undo, once ───▶ as if it had never been given
+take ────▶ Tallied: what another worker has given
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
 
 from headrace.model.allowance import Balance, Claim, Denial, Limit, Room, Spent
 from headrace.model.limits import Exceeded
+from headrace.model.succession import Minute
 from headrace.shared.account import Account
 from headrace.shared.purse import Purse, Purses, room_again_in
 from headrace.shared.rooms import reset_s, rooms_from_counts
@@ -52,6 +55,16 @@ class Tallied:
             self.settle(0, 0)
 
 
+class Watcher(Protocol):
+    """Hears of what a tally gives itself, and of its end."""
+
+    def given(self, lease: Tallied) -> None:
+        """One more."""
+
+    def settled(self, lease: Tallied, tokens: int) -> None:
+        """One less; its amount counts already."""
+
+
 class Tally:
     """All accounts and purses of a worker. `loop_time` counts minutes and never falls; `wall_time` is for the windows
     of budgets; `released` hears of claims whose places are free again."""
@@ -69,6 +82,14 @@ class Tally:
         self._released = released
         self._accounts: dict[str, Account] = {}
         self._sweep_at = _FIRST_SWEEP
+        self.open: set[Tallied] = set()
+        """The leases that this tally has given itself."""
+        self.watcher: Watcher | None = None
+
+    @property
+    def now(self) -> float:
+        """The time that minutes are counted by."""
+        return self._loop_time()
 
     @property
     def accounts(self) -> dict[str, Account]:
@@ -78,15 +99,40 @@ class Tally:
     def attempt(self, claims: Sequence[Claim]) -> Tallied | Denial:
         """All of the claims, or none."""
         now = self._loop_time()
-        return self._denial(claims, now) or self._take(claims, now)
+        denial = self._denial(claims, now)
+        if denial is not None:
+            return denial
+        lease = self._take(claims, now)
+        self.open.add(lease)
+        if self.watcher is not None:
+            self.watcher.given(lease)
+        return lease
 
     def denial(self, claims: Sequence[Claim]) -> Denial | None:
         """What stands against the claims now; nothing is taken."""
         return self._denial(claims, self._loop_time())
 
-    def take(self, claims: Sequence[Claim]) -> Tallied:
-        """Count the claims without asking: another has given them already."""
-        return self._take(claims, self._loop_time())
+    def take(self, claims: Sequence[Claim], age_s: float | None = None) -> Tallied:
+        """Count the claims without asking: another has given them already. With `age_s` that was so long ago, and
+        their requests and tokens come by `add_minute`."""
+        now = self._loop_time()
+        return self._take(claims, now) if age_s is None else self._take(claims, now, given=now - age_s)
+
+    def minutes(self) -> Iterator[Minute]:
+        """What was used in the last minute, by subject."""
+        second = int(self._loop_time())
+        for subject, account in self._accounts.items():
+            account.advance(second)
+            if used := account.used:
+                yield Minute(subject=subject, seconds=used)
+
+    def add_minute(self, minute: Minute) -> None:
+        """Count what another has let in, in the last minute."""
+        second = int(self._loop_time())
+        account = self._accounts.get(minute.subject) or self._open(minute.subject, second)
+        account.advance(second)
+        for ago, requests, tokens in minute.seconds:
+            account.add(ago, requests, tokens)
 
     def _denial(self, claims: Sequence[Claim], now: float) -> Denial | None:
         """A budget counts before a rate, as it is never waited for; of rates and places the one that takes longest."""
@@ -115,14 +161,16 @@ class Tally:
                 full = [*(full or ()), (claim, account)]
         return _longest(full, now) if full else None
 
-    def _take(self, claims: Sequence[Claim], now: float) -> Tallied:
+    def _take(self, claims: Sequence[Claim], now: float, given: float | None = None) -> Tallied:
+        """With `given` they were given then, and count in their minute already."""
         second, accounts = int(now), self._accounts
-        lease = Tallied(self, claims, now)
+        lease = Tallied(self, claims, now if given is None else given)
         for claim in claims:
             account = accounts.get(claim.subject) or self._open(claim.subject, second)
             if account.second != second:
                 account.advance(second)
-            account.count(claim.tokens)
+            if given is None:
+                account.count(claim.tokens)
             account.running += 1
             lease.accounts.append(account)
             lease.counted += (account.requests, account.tokens, account.token_second)
@@ -163,6 +211,10 @@ class Tally:
                 purse.own += amount
                 if purse.stops:
                     self.purses.look(purse)
+        if lease in self.open:
+            self.open.remove(lease)
+            if self.watcher is not None:
+                self.watcher.settled(lease, tokens)
         self._released(lease.claims)
 
     def balance(self, claim: Claim) -> Balance:

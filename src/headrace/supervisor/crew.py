@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from headrace.link.messages import Drain, Leaving, Ready, ToSupervisor, Unable
+import msgspec
+
+from headrace.link.messages import Drain, Leaving, Ready, ToSupervisor, Unable, WorkerBoot
 from headrace.supervisor.child import Child, words_for
 from headrace.supervisor.seat import Action, Phase, Replaced, Rest, Seat, Spawn
 
@@ -137,7 +139,10 @@ class Crew:
 
     def _boot(self, number: int) -> None:
         self._waiting.discard(number)
-        self._children[number].send(self._role.boot)
+        boot = self._role.boot
+        if isinstance(boot, WorkerBoot) and number == self.seat.successor:
+            boot = msgspec.structs.replace(boot, succeeds=True)
+        self._children[number].send(boot)
 
     # ---- what children say and do
 

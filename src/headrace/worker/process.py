@@ -14,6 +14,7 @@ import os
 import socket
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -38,11 +39,18 @@ from headrace.link.snapshot import SNAPSHOT_FILE
 from headrace.model.key import KeyState
 from headrace.model.purses import Budgets
 from headrace.model.settings import Settings
+from headrace.model.succession import Given, Gone, HandOver, Held, Released
+from headrace.shared.succession import Succession
 from headrace.worker.rest import Start, read_start
 from headrace.worker.standing import Standing
 from headrace.worker.worker import Worker
 
 TELL_S: Final = 1.0
+INHERIT_S: Final = 2.0
+"""So long a successor waits to hear what is held by the worker that it follows, before it accepts anybody."""
+DOUBT_S: Final = 30.0
+"""So long behind a new link other workers may take to tell again what they hold. A starting control process may take
+half of that."""
 FAILED: Final = 1
 
 
@@ -57,6 +65,9 @@ class Process:
         self._early: list[Covered | Lessons] = []
         """What the link has said while there was no worker."""
         self._worker: Worker | None = None
+        self._succession: Succession | None = None
+        self._has_inherited: asyncio.Future[None] = self._loop.create_future()
+        """Done when all is heard that the worker before holds, or that it is gone."""
         self._title = "worker"
 
     async def run(self, pipe: socket.socket) -> int:
@@ -72,7 +83,7 @@ class Process:
         if boot is None:
             return 0
         self._title = f"worker {boot.slot}"
-        link = LinkClient(Path(boot.state.directory), lambda: self._hello(boot), self._hear)
+        link = LinkClient(Path(boot.state.directory), lambda: self._first_word(boot), self._hear)
         self._read_disk(boot)
         link.start()
         try:
@@ -90,6 +101,8 @@ class Process:
                 sock.close()
             return self._unable(f"cannot write the journal in {boot.state.directory}: {error.strerror}")
         link.send(self._hello(boot))  # again, with the name of its journal
+        if boot.succeeds and self._succession is not None:
+            await self._inherit()
         try:
             await worker.start(sockets)
         except OSError as error:
@@ -104,6 +117,12 @@ class Process:
         else:
             await worker.hand_over(lambda: self._orders.send(Leaving()), orphaned=order is Order.ORPHANED)
         return 0
+
+    async def _inherit(self) -> None:
+        """Wait for what the worker before holds, but not for long: requests are waiting."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(INHERIT_S):
+                await self._orders.unless_ordered(self._has_inherited)
 
     # ---- what it knows before it serves
 
@@ -131,6 +150,7 @@ class Process:
         settings = Settings(boot.server, boot.state, snapshot.stream)
         worker = Worker(settings, snapshot.parts, self._report, boot.node, boot.slot, link.ask_spent)
         self._worker = worker
+        self._succession = worker.succession(link.post)
         worker.cover(start.spent)
         worker.learn(start.learned)
         for message in self._early:
@@ -139,10 +159,17 @@ class Process:
 
     # ---- the link
 
+    def _first_word(self, boot: WorkerBoot) -> Hello:
+        """On a new link."""
+        if self._succession is not None:
+            self._loop.call_later(DOUBT_S, self._succession.link_is_new())
+        return self._hello(boot)
+
     def _hello(self, boot: WorkerBoot) -> Hello:
         version = self._snapshot.version if self._snapshot is not None else ""
         incarnation = self._worker.incarnation if self._worker is not None else ""
-        return Hello(slot=boot.slot, incarnation=incarnation, pid=os.getpid(), snapshot=version)
+        hands_over = not boot.state.shared
+        return Hello(slot=boot.slot, incarnation=incarnation, pid=os.getpid(), snapshot=version, hands_over=hands_over)
 
     def _hear(self, message: ToWorker) -> None:
         worker = self._worker
@@ -157,6 +184,11 @@ class Process:
                 worker.learn(learned)
             case Stop(id=id) if worker is not None:
                 worker.stop_one(id)
+            case HandOver() | Held() | Given() | Released() | Gone() if self._succession is not None:
+                self._succession.hear(message)
+                is_whole = message.last if isinstance(message, Held) else isinstance(message, Gone)
+                if is_whole and not self._has_inherited.done():
+                    self._has_inherited.set_result(None)
 
     def _have(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot

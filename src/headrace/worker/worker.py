@@ -32,6 +32,7 @@ from headrace.relay.timers import Wheel
 from headrace.routing.catalogue import Catalogue
 from headrace.shared.memory import MemoryCounters
 from headrace.shared.seeding import Seed
+from headrace.shared.succession import Succession
 from headrace.shared.valkey import Hooks, ValkeyCounters
 from headrace.stages import Stages
 from headrace.upstream.attempt import Upstream
@@ -191,6 +192,11 @@ class Worker:
     def cover(self, spent: Sequence[Spent]) -> None:
         """What the ledger and other workers' journals say of budgets."""
         self._counters.cover(spent)
+
+    def succession(self, send: Callable[[object], None]) -> Succession | None:
+        """Its part in rolls; None where it counts nothing itself. `send` brings messages to the control process."""
+        counters = self._counters
+        return counters.succession(send, self._loop.call_soon) if isinstance(counters, MemoryCounters) else None
 
     def learn(self, learned: Mapping[str, Learned]) -> None:
         """What completed entries taught, by model; of others what they taught before holds."""
