@@ -20,39 +20,47 @@ stream:
   reply: 20s
   total: 60s
 channels:
-  up:
-    base_url: {origin}/v1
-    allow_http: true
-    protocols: [chat, responses, messages]
-    credentials: [{{name: main, secret: sk-upstream}}]
-  up-gemini:
-    base_url: {origin}/v1beta
-    allow_http: true
-    protocols: [gemini]
-    credentials: [{{name: main, secret: sk-upstream}}]
-models:
-  "*": {{routes: [{{channel: up}}, {{channel: up-gemini}}], max_attempts: 1}}
-keys:
-  - {{name: chaos, secret: {key}}}
+{channels}
 """
+_CHANNEL = """\
+  up-{protocol}:
+    base_url: {origin}/{path}
+    allow_http: true
+    protocols: [{protocol}]
+    credentials: [{{name: main, secret: sk-upstream}}]
+"""
+PATHS = {"chat": "v1", "responses": "v1", "messages": "v1", "gemini": "v1beta"}
+"""By protocol, each of which has a channel of its own: `up-PROTOCOL`."""
+PLAIN = f"""\
+models:
+  "*": {{routes: [{", ".join(f"{{channel: up-{protocol}}}" for protocol in PATHS)}], max_attempts: 1}}
+keys:
+  - {{name: chaos, secret: {KEY}}}
+"""
+"""One key, and models by their scenarios' names, all of it without limits or prices."""
 
 
 def write_config(
-    path: Path, origin: str, *, port: int = 0, database: str = "", valkey: str = "", drain: str = "20s"
+    path: Path,
+    origin: str,
+    *,
+    port: int = 0,
+    database: str = "",
+    valkey: str = "",
+    drain: str = "20s",
+    objects: str = PLAIN,
 ) -> Path:
-    """Write the file beside its state directory; returns its path. With a `valkey` there are two workers, else one."""
+    """Write the file beside its state directory; returns its path. With a `valkey` there are two workers, else one.
+    `objects`: the sections `models`, `keys` and `owners`."""
     stores = {"database": database, "shared": valkey}
-    path.write_text(
-        _CONFIG.format(
-            origin=origin,
-            port=port,
-            workers=2 if valkey else 1,
-            state=path.parent / "state",
-            stores="".join(f", {name}: '{address}'" for name, address in stores.items() if address),
-            drain=drain,
-            key=KEY,
-        ),
-        encoding="utf-8",
+    text = _CONFIG.format(
+        port=port,
+        workers=2 if valkey else 1,
+        state=path.parent / "state",
+        stores="".join(f", {name}: '{address}'" for name, address in stores.items() if address),
+        drain=drain,
+        channels="".join(_CHANNEL.format(protocol=one, path=at, origin=origin) for one, at in PATHS.items()),
     )
+    path.write_text(text + objects, encoding="utf-8")
     path.chmod(0o600)
     return path

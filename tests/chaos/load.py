@@ -23,6 +23,8 @@ SCENARIOS: dict[str, dict[str, object]] = {
 }
 """What the simulator plays; the model has the scenario's name."""
 PROTOCOLS = ("chat", "responses", "messages", "gemini")
+_ERRORS = (b'"error":{', b"event: error\n", b"response.failed")
+"""One of them stands in an event that ends an answer in an error."""
 _DIGITS = {digit: number for number, digit in enumerate("0123456789abcdefghjkmnpqrstvwxyz")}
 
 
@@ -52,7 +54,12 @@ class Asked:
     model: str
     stream: bool
     leaves: bool = False
-    """Whether the client goes away behind the head."""
+    """Whether the client goes away: behind the head, or once it has heard `patience` bytes of the answer."""
+    patience: int = 0
+    text: str = ""
+    """Sent up behind the marker."""
+    secret: str = KEY
+    """Of the key that it is asked with."""
     began: float = field(default_factory=time.monotonic)
     answered: float = 0.0
     """When the head had come."""
@@ -93,10 +100,17 @@ class Load:
         weights: Sequence[int] | None = (5, 5, 1, 1, 1),
         leaving: float = 0.05,
         prefix: str = "m",
+        patience: int = 0,
+        texts: Sequence[str] = ("",),
+        secrets: Sequence[str] = (KEY,),
     ) -> None:
+        """`patience`: bytes that a leaving client hears, at most; of `texts` and `secrets` each request has one."""
         self.port = port
+        self._patience = patience
+        self._texts = texts
+        self._secrets = secrets
         self._scenarios = scenarios
-        self._weights = weights if len(scenarios) == len(SCENARIOS) else None
+        self._weights = weights if weights and len(scenarios) == len(weights) else None
         self._leaving = leaving
         self._prefix = prefix
         self.asked: list[Asked] = []
@@ -126,6 +140,9 @@ class Load:
                 self._random.choices(self._scenarios, weights=self._weights)[0],
                 self._random.random() < 0.8,
                 self._random.random() < self._leaving,
+                self._random.randint(0, self._patience),
+                self._random.choice(self._texts),
+                self._random.choice(self._secrets),
             )
             self.asked.append(one)
             await ask(self.port, one)
@@ -159,7 +176,7 @@ async def ask(port: int, one: Asked) -> None:
 
 def request_from(one: Asked) -> bytes:
     """The request's bytes, in its protocol."""
-    model, text = one.model, one.marker
+    model, text = one.model, f"{one.marker} {one.text}" if one.text else one.marker
     body: dict[str, object]
     match one.protocol:
         case "chat":
@@ -177,8 +194,8 @@ def request_from(one: Asked) -> bytes:
             body = {"contents": [{"role": "user", "parts": [{"text": text}]}]}
     content_bytes = json.dumps(body).encode()
     head = (
-        f"POST {path} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer {KEY}\r\ncontent-type: application/json\r\n"
-        f"x-request-id: {one.marker}\r\ncontent-length: {len(content_bytes)}\r\n\r\n"
+        f"POST {path} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer {one.secret}\r\n"
+        f"content-type: application/json\r\nx-request-id: {one.marker}\r\ncontent-length: {len(content_bytes)}\r\n\r\n"
     )
     return head.encode() + content_bytes
 
@@ -190,7 +207,7 @@ async def _hear(reader: asyncio.StreamReader, one: Asked) -> bool:
     headers = dict(line.split(": ", 1) for line in lines[1:] if ": " in line)
     one.status = int(lines[0].split(" ")[1])
     one.id, one.answered = headers["x-request-id"], time.monotonic()
-    if one.leaves:
+    if one.leaves and not one.patience:
         return False
     digest = sha256()
     tail = b""
@@ -203,13 +220,15 @@ async def _hear(reader: asyncio.StreamReader, one: Asked) -> bool:
     if headers.get("transfer-encoding") == "chunked":
         while size := int(await reader.readuntil(b"\r\n"), 16):
             tail = take(await reader.readexactly(size))
+            if one.leaves and one.length >= one.patience:
+                return False
             await reader.readexactly(2)
         await reader.readexactly(2)
     else:
         tail = take(await reader.readexactly(int(headers["content-length"])))
     one.sha256 = digest.hexdigest()
     last = tail.rstrip().rsplit(b"\n\n", 1)[-1]
-    one.error = one.status >= 400 or b'"error":{' in last or b"response.failed" in last
+    one.error = one.status >= 400 or any(word in last for word in _ERRORS)
     return True
 
 
