@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,7 @@ def rolled(stand: Stand) -> int:
     return old
 
 
-def begin(stand: Stand, client: Client, key: str, **more: object) -> None:
+def begin(stand: Stand, client: Client, key: str, **more: Any) -> None:
     """A stream whose first event is there."""
     model = stand.model("priced", ENDLESS)
     client.send(request(chat(model, **more), key=secret_of(key)))
@@ -46,7 +47,7 @@ def begin(stand: Stand, client: Client, key: str, **more: object) -> None:
     client.read(until=b"data: ")
 
 
-def code_for(stand: Stand, key: str, **more: object) -> object:
+def code_for(stand: Stand, key: str, **more: Any) -> object:
     """What a new connection's request is refused with; None where it is answered."""
     reply = stand.ask(chat(stand.model("priced", {"events": CHAT}), **more), key=secret_of(key))
     if reply.status == 200:
