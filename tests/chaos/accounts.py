@@ -84,6 +84,7 @@ class Accounts:
     exact: list[Pair] = field(default_factory=list)
     """Usage by the upstream, all of it right to the unit, or there is a fault."""
     estimated: list[Pair] = field(default_factory=list)
+    """Usage of which some is not the upstream's last word: `estimated`, or `upstream_partial`."""
     lost: list[Pair] = field(default_factory=list)
     """Of workers that were killed: by their last checkpoints."""
     origins: Counter[str] = field(default_factory=Counter)

@@ -101,7 +101,7 @@ def test_the_ledger_is_what_was_used(
 
     counted = counted_by(entries)
     in_ledger = [one.total for one in spent_in(database, state, [_purse_of(*subject) for subject in SUBJECTS])]
-    print("spent:", *(f"{kind} {name} {amount}," for (kind, name), amount in zip(SUBJECTS, in_ledger, strict=True)))
+    print("spent:", dict(zip(SUBJECTS, in_ledger, strict=True)))
     assert in_ledger == [counted[subject] for subject in SUBJECTS]
     assert shared == [(amount, 0) for amount in in_ledger], "used and held, as Valkey has it"
     assert [_spent(page["key"]) for page in told] == in_ledger[: len(PAYERS)]
