@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 from headrace.admission.limits import allowances, claims, multiplier, refusal, room_headers
-from headrace.journal.logbook import Bill, Spending
+from headrace.journal.logbook import NOTHING_SPENT, Bill, Spending
 from headrace.metering.charge import FREE, MOST_AMOUNT, NO_COST, amount_of, charge_of, money_of
 from headrace.metering.estimate import completed_usage, input_tokens
 from headrace.metering.price import Cost, cost_of, rounded
@@ -25,7 +25,7 @@ from headrace.model.request import Call
 from headrace.model.usage import NOTHING, Usage
 from headrace.model.wire import Dialect
 from headrace.protocols.interface import Observer
-from headrace.protocols.sent import count_request
+from headrace.protocols.sent import count_request, rough_tokens
 from headrace.routing.catalogue import Catalogue
 from headrace.routing.plan import Candidate
 from headrace.stages import Stages
@@ -67,11 +67,11 @@ class Account:
     async def admit(self, call: Call, model: Model, candidates: Sequence[Candidate]) -> Problem | None:
         """Take what the exchange may need, all or nothing; it may wait for room. None: it may run."""
         self._call, self._model = call, model
-        key, owner = self._key, self._catalogue.owner(self._key.owner)
-        if not key.is_limited and (owner is None or not owner.is_limited):
+        key = self._key
+        of = allowances(key, self._catalogue.owner(key.owner))
+        if not of:
             return None
-        of = allowances(key, owner)
-        tokens = input_tokens(self.count_sent(), self._learned())
+        tokens = self._asked_tokens()
         hold = 0
         if call.operation in FREE:
             of = tuple(one._replace(budget=None) for one in of if one.limits.limited)
@@ -87,6 +87,11 @@ class Account:
         self._lease = given
         return None
 
+    def _asked_tokens(self) -> int:
+        """The input, as it counts until it is settled."""
+        rough = rough_tokens(self._call.body) if self._call is not None else None
+        return rough if rough is not None else input_tokens(self.count_sent(), self._learned())
+
     def _hold(self, candidates: Sequence[Candidate], tokens: int) -> int | None:
         """The price of the estimated input and of all the output that may come, where it goes to the dearest of the
         candidates; None where one of them has no price."""
@@ -99,13 +104,14 @@ class Account:
             learned.output_p95 if learned is not None else None,
         )
         output = min((bound for bound in bounds if bound is not None), default=OUTPUT_TOKENS)
-        most = 0
+        most, before = 0, None
         usage = Usage(input_total=tokens, output_total=output)
-        for price in {id(one): one for one in map(self._price, candidates)}.values():
+        for price in map(self._price, candidates):
             if price is None:
                 return None
-            most = max(most, rounded(cost_of(usage, price, self._price_of).millionths, self._multiplier()))
-        return min(most, MOST_AMOUNT)
+            if price is not before:  # most often all candidates have the model's
+                most, before = max(most, cost_of(usage, price, self._price_of).millionths), price
+        return min(rounded(most, self._multiplier()), MOST_AMOUNT)
 
     def room_headers(self, dialect: Dialect) -> Headers:
         """What the key's own limits have left behind this exchange; nothing where it has none."""
@@ -140,7 +146,7 @@ class Account:
 
     async def _claim_place(self, candidates: Sequence[Candidate]) -> int | None:
         limited: list[Claim] = []
-        tokens = input_tokens(self.count_sent(), self._learned())
+        tokens = self._asked_tokens()
         for one in candidates:
             if not one.credential.limits.limited:
                 break
@@ -167,10 +173,12 @@ class Account:
     def attempted(self, observer: Observer | None, *, failed: bool) -> Spending:
         """The attempt is over: its credential's place is free again. Of one that failed, what its upstream reported
         stays its own."""
+        if not failed and self._place is None:
+            return NOTHING_SPENT  # the usual case; making a usage takes 4 µs, and the bill does it again
         usage = observer.usage if observer is not None else NOTHING
         self._leave((usage.input_total or 0) + (usage.output_total or 0))
         if not failed or not usage.known:
-            return Spending()
+            return NOTHING_SPENT
         cost = self._cost(usage)
         self._failed += cost
         return Spending(usage, "upstream_partial", amount_of(cost))

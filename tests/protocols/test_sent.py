@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.metering.estimate import input_tokens
 from headrace.model.estimate import TextCount
-from headrace.protocols.sent import count_request
+from headrace.protocols.sent import count_request, rough_tokens
 
 
 def body(text: str, escaped: bool = False, spaced: bool = False) -> bytes:
@@ -68,3 +69,24 @@ def test_an_escaped_backslash_escapes_nothing() -> None:
 @given(st.binary(max_size=300))
 def test_it_never_raises(text: bytes) -> None:
     assert min(getattr(count_request(text), name) for name in TextCount.__struct_fields__) >= 0
+
+
+@pytest.mark.parametrize("escaped", [False, True])
+def test_a_short_request_is_measured_by_its_length(escaped: bool) -> None:
+    """Rather too many tokens than too few, in any script, however it is written."""
+    texts = {
+        "english": "Please tell me, in two or three sentences, what a headrace is good for. " * 5,
+        "japanese": "水車の導水路について、短く説明してください。" * 5,
+        "code": "def add(a: int, b: int) -> int:\n    return a + b\n" * 5,
+    }
+    for name, text in texts.items():
+        whole = body(text, escaped)
+        counted, rough = input_tokens(count_request(whole), None), rough_tokens(whole)
+        assert rough is not None
+        assert 0.85 * counted <= rough <= 2 * counted, name
+
+
+def test_what_is_long_or_may_have_media_is_counted() -> None:
+    assert rough_tokens(body("word " * 500)) is None
+    assert rough_tokens(body("data:image/png;base64,AAAA")) is None
+    assert rough_tokens(b"{}") == 1
