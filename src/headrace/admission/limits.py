@@ -31,10 +31,12 @@ class Allowance(NamedTuple):
 
 def allowances(key: Key, owner: Owner | None) -> tuple[Allowance, ...]:
     """Those of the key and its owner that limit anything: the key's first."""
-    both = [Allowance(f"key:{key.name}", key.limits, key.budget)]
-    if owner is not None:
-        both.append(Allowance(f"owner:{owner.name}", owner.limits, owner.budget))
-    return tuple(one for one in both if one.limits.limited or one.budget is not None)
+    found: tuple[Allowance, ...] = ()
+    if key.is_limited:
+        found = (Allowance(f"key:{key.name}", key.limits, key.budget),)
+    if owner is not None and owner.is_limited:
+        found += (Allowance(f"owner:{owner.name}", owner.limits, owner.budget),)
+    return found
 
 
 def multiplier(key: Key, owner: Owner | None) -> int:
@@ -48,10 +50,12 @@ def claims(of: Sequence[Allowance], at: float, tokens: int, hold: int) -> tuple[
     """What an exchange that begins at `at` (seconds since the epoch) asks of them: `tokens` of input, and a hold in
     nano-units where there is a budget."""
     return tuple(
-        Claim(subject, limits, None, tokens)
-        if budget is None
-        else Claim(subject, limits, budget, tokens, hold, window_start(budget.window, at))
-        for subject, limits, budget in of
+        [
+            Claim(subject, limits, None, tokens)
+            if budget is None
+            else Claim(subject, limits, budget, tokens, hold, window_start(budget.window, at))
+            for subject, limits, budget in of
+        ]
     )
 
 

@@ -12,7 +12,8 @@ known; no use of it is free.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from headrace.model.limits import NANO
 from headrace.model.price import STANDARD_TIERS, Lifetime, Price, Rates, scaled
@@ -28,9 +29,11 @@ _WRITES = tuple((life, f"cache_write.{life.value}") for life in Lifetime)
 PriceOf = Callable[[str], Price | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What was used costs `millionths` of a nano-unit, and what has no price (`unpriced`, sorted). Costs add up."""
+class Cost(msgspec.Struct, frozen=True, gc=False):
+    """What was used costs `millionths` of a nano-unit, and what has no price (`unpriced`, sorted). Costs add up.
+
+    Three are made for a request: a struct takes 0.2 µs, a frozen dataclass 1.
+    """
 
     millionths: int = 0
     unpriced: tuple[str, ...] = ()
@@ -41,6 +44,8 @@ class Cost:
         return not self.unpriced
 
     def __add__(self, other: "Cost") -> "Cost":
+        if not (self.unpriced or other.unpriced):
+            return Cost(self.millionths + other.millionths)
         return Cost(self.millionths + other.millionths, tuple(sorted({*self.unpriced, *other.unpriced})))
 
 

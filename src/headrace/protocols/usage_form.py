@@ -6,7 +6,9 @@ from headrace.model.usage import NO_CALLS, Calls, Usage
 
 _IN_INPUT = ("cached_input", "cache_write", "tool_input", "audio_input", "image_input", "video_input", "document_input")
 _IN_OUTPUT = ("reasoning", "audio_output", "image_output", "accepted_prediction", "rejected_prediction")
-_LIFETIMES = ("cache_write_5m", "cache_write_30m", "cache_write_1h", "cache_write_12h")
+_WHOLES = dict.fromkeys(_IN_INPUT, "input_total") | dict.fromkeys(_IN_OUTPUT, "output_total")
+_LIFETIMES = dict.fromkeys(("cache_write_5m", "cache_write_30m", "cache_write_1h", "cache_write_12h")).keys()
+"""In this order."""
 MOST_COUNT = 2**53
 """More tokens than that are no report; and records hold no integers without bounds."""
 MOST_WORD = 40
@@ -19,24 +21,27 @@ def usage_of(counts: dict[str, int | None], flags: list[str], **rest: Any) -> Us
     A part that is larger than its whole is kept as it was reported and flagged; but of what was written to a cache no
     more is divided among lifetimes than was written.
     """
+    larger: list[str] = []
     for name, value in counts.items():
-        if value is not None and value < 0:
+        if not value:
+            continue
+        if value < 0:
             counts[name] = 0
             flags.append(f"{name} is negative")
-        elif value is not None and value > MOST_COUNT:
+        elif value > MOST_COUNT:
             counts[name] = None
             flags.append(f"{name} is too large to be true")
-    for whole, parts in (("input_total", _IN_INPUT), ("output_total", _IN_OUTPUT)):
-        total = counts.get(whole)
-        if total is not None:
-            flags += (f"{part} exceeds {whole}" for part in parts if (counts.get(part) or 0) > total)
+        elif (whole := _WHOLES.get(name)) is not None and (total := counts.get(whole)) is not None and value > total:
+            larger.append(f"{name} exceeds {whole}")
+    flags += larger
     read, write = counts.get("cached_input") or 0, counts.get("cache_write") or 0
     total = counts.get("input_total")
     if total is not None and read and write and read + write > total and max(read, write) <= total:
         flags.append("cached_input and cache_write exceed input_total")
-    _fit(counts, write, flags)
+    if not _LIFETIMES.isdisjoint(counts):
+        _fit(counts, write, flags)
     rest |= counts
-    return Usage(**rest, inconsistent=tuple(dict.fromkeys(flags)))
+    return Usage(**rest, inconsistent=tuple(dict.fromkeys(flags)) if flags else ())
 
 
 def _fit(counts: dict[str, int | None], left: int, flags: list[str]) -> None:
