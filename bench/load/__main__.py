@@ -12,7 +12,13 @@ from bench.load.gateway import ROOT, GatewayError, Launcher
 from bench.load.machine import describe_machine
 from bench.load.rounds import Calm, Outcome, Part, Round, run_part
 
-GATEWAYS: dict[str, Launcher] = {"nginx": nginx.launch, "headrace": headrace.launch, "minimal": minimal.launch}
+GATEWAYS: dict[str, Launcher] = {
+    "nginx": nginx.launch,
+    "headrace": headrace.launch,
+    "limited": headrace.launch_limited,
+    "valkey": headrace.launch_valkey,
+    "minimal": minimal.launch,
+}
 _DOCS = ROOT / "docs" / "reference"
 
 

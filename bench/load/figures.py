@@ -12,6 +12,11 @@ _RATIO_LIMITS = {"event": 1.5, "request": 4.0}
 _ADDED_P50_MS, _ADDED_P99_MS = 1.0, 5.0
 _IDLE_RSS_BYTES, _IDLE_TLS_RATIO = 15 * 1024, 1.5
 _CONTROL_US = 30.0
+_ADDED_US = (
+    ("limited", "headrace", "limits, holds and prices, in memory", 15.0),
+    ("valkey", "limited", "limits in Valkey, over memory", 40.0),
+)
+"""Of two gateways in one run: what the first one's worker may take more for a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +120,22 @@ def _times(pairs: list[tuple[Round, list[Round]]], read: Callable[[Round], Sprea
 
 
 def verdicts_from(outcome: Outcome) -> list[Verdict]:
-    """What the cost contract demands of Headrace in this part; none where nginx or Headrace did not run."""
+    """What the cost contract demands of Headrace in this part, as far as the gateways that it compares did run."""
+    return [*_beside_nginx(outcome), *_added(outcome)]
+
+
+def _added(outcome: Outcome) -> list[Verdict]:
+    """What limits add to a request: the median of the differences within a round."""
+    verdicts = []
+    for name, base, what, limit in _ADDED_US:
+        mine, theirs = outcome.rounds.get(name), outcome.rounds.get(base)
+        if mine and theirs and outcome.part.unit == "request":
+            added = median(one.worker_us - other.worker_us for one, other in zip(mine, theirs, strict=True))
+            verdicts.append(Verdict(f"CPU per request: {what}", added, limit, "us more"))
+    return verdicts
+
+
+def _beside_nginx(outcome: Outcome) -> list[Verdict]:
     found = {figures.gateway: figures for figures in figures_from(outcome)}
     unit, figures = outcome.part.unit, found.get(_CONTRACT)
     if figures is None or REFERENCE not in found:

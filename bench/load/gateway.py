@@ -44,10 +44,11 @@ class Upstream:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A command and what it adds to the environment."""
+    """A command and what it adds to the environment. `before` is what has to run already, and ends with it."""
 
     argv: list[str]
     env: dict[str, str] = field(default_factory=dict)
+    before: "tuple[Launch, ...]" = ()
 
 
 Launcher = Callable[[Upstream, Path, int], Launch]
@@ -115,24 +116,34 @@ class Gateway:
     pids: list[int]
     workers: list[int]
     commands: dict[int, str]
+    before: tuple[Process, ...] = ()
 
     def stop(self) -> None:
         """End its processes."""
-        if self.process:
-            self.process.stop()
+        for process in (self.process, *self.before):
+            if process:
+                process.stop()
 
 
 def start_gateway(name: str, launcher: Launcher, upstream: Upstream, directory: Path) -> Gateway:
     """Start, wait until ready, and tell its processes apart."""
     directory.mkdir(parents=True)
     port = free_port()
-    process = Process(launcher(upstream, directory, port), directory / "output.log")
+    launch = launcher(upstream, directory, port)
+    started: list[Process] = []
     try:
+        for number, one in enumerate((*launch.before, launch)):
+            started.append(Process(one, directory / f"output-{number}.log"))
+        *before, process = started
         _await_ready(process, port)
         pids = procfs.tree(process.pid)
-        return Gateway(name, port, process, pids, _workers(pids, port), {pid: procfs.command(pid) for pid in pids})
+        workers = _workers(pids, port)
+        pids += [one.pid for one in before]
+        commands = {pid: procfs.command(pid) for pid in pids}
+        return Gateway(name, port, process, pids, workers, commands, tuple(before))
     except BaseException:
-        process.stop()
+        for one in reversed(started):
+            one.stop()
         raise
 
 

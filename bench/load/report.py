@@ -76,7 +76,7 @@ def verdict_table_from(outcomes: list[Outcome]) -> str:
             for place, item in enumerate(verdicts_from(outcome))
         ]
     if not judged:
-        return "No verdicts: they take nginx and Headrace in one run."
+        return "No verdicts: they take two gateways in one run, such as nginx and headrace, or headrace and limited."
     rows = [row for place, row in judged if not place] + [row for place, row in judged if place]
     return "\n".join(["| part | contract | measured | limit | |", "| --- | --- | --- | --- | --- |", *rows])
 
