@@ -18,6 +18,13 @@ LONGEST_RETRY_S = 60.0
 SOON_S = 1.0
 """What is said where nobody can tell when there will be room."""
 
+_PARTS = (b"limit", b"remaining", b"reset")
+_OPENAI, _ANTHROPIC = (
+    tuple(tuple(form % {b"what": what, b"part": part} for part in _PARTS) for what in (b"requests", b"tokens"))
+    for form in (b"x-ratelimit-%(part)b-%(what)b", b"anthropic-ratelimit-%(what)b-%(part)b")
+)
+"""Names of the headers for requests and for tokens, in the order of `_PARTS`. Spelled once: each request has them."""
+
 _WHOSE = {"key": "this API key", "owner": "the owner of this API key"}
 
 
@@ -110,21 +117,20 @@ def room_headers(dialect: Dialect, limits: Limits, room: Room, now: float) -> He
     OpenAI: `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`, the reset as a duration (`12s`); Anthropic:
     `anthropic-ratelimit-{requests,tokens}-{limit,remaining,reset}`, the reset as a time (RFC 3339).
     """
-    counts = (
-        (b"requests", limits.requests_per_minute, room.requests_left, room.requests_reset_s),
-        (b"tokens", limits.tokens_per_minute, room.tokens_left, room.tokens_reset_s),
-    )
+    names = _ANTHROPIC if dialect is Dialect.ANTHROPIC else _OPENAI
     headers: Headers = []
-    for what, limit, left, reset_s in counts:
+    for (limit_name, left_name, reset_name), limit, left, reset_s in (
+        (names[0], limits.requests_per_minute, room.requests_left, room.requests_reset_s),
+        (names[1], limits.tokens_per_minute, room.tokens_left, room.tokens_reset_s),
+    ):
         if limit is None or left is None:
             continue
-        if dialect is Dialect.ANTHROPIC:
-            names = [b"anthropic-ratelimit-%b-%b" % (what, part) for part in (b"limit", b"remaining", b"reset")]
-            reset = _moment(math.ceil(now + reset_s)).encode()
-        else:
-            names = [b"x-ratelimit-%b-%b" % (part, what) for part in (b"limit", b"remaining", b"reset")]
-            reset = b"%ds" % math.ceil(reset_s)
-        headers += zip(names, (b"%d" % limit, b"%d" % max(left, 0), reset), strict=True)
+        reset = _moment(math.ceil(now + reset_s)).encode() if names is _ANTHROPIC else b"%ds" % math.ceil(reset_s)
+        headers += (
+            (limit_name, b"%d" % limit),
+            (left_name, b"%d" % left if left > 0 else b"0"),
+            (reset_name, reset),
+        )
     return headers
 
 
