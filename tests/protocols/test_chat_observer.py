@@ -189,10 +189,27 @@ def test_usage(events: list[bytes], usage: Usage) -> None:
         ([USAGE, FINISH], True),
         ([data(), chunk(choices=[{"index": 0, "delta": {"content": "x"}}], usage=report(1, 2))], True),
         ([data()], False),
+        # B034: an explicit 0 is a report
+        ([data(), chunk(usage=report(0, 0))], True),
+        # what says nothing of the output does not make an older figure the last word
+        ([data(), USAGE, data("B"), chunk(usage={})], False),
+        ([data(), USAGE, data("B"), chunk(usage=report(9, None))], False),
+        ([data(), USAGE, chunk(usage={})], True),
     ],
 )
 def test_whether_a_report_came_behind_the_last_output(events: list[bytes], final: bool) -> None:
     assert watch(*events).usage_is_final is final
+
+
+def test_the_tier_that_served() -> None:
+    """The last that was told; a cut stream has one too, so that its estimate is priced by it."""
+    first = chunk(model="m", service_tier="auto", choices=[{"index": 0, "delta": {"role": "assistant"}}])
+    text = chunk(model="m", service_tier="flex", choices=[{"index": 0, "delta": {"content": "A"}}])
+    finish = chunk(model="m", service_tier="default", choices=[{"index": 0, "delta": {}, "finish_reason": "stop"}])
+    last = chunk(model="m", service_tier="priority", choices=[], usage=report(9, 3))
+    assert watch(first, text).usage == Usage(tier="auto")
+    assert watch(first, text, finish).usage == Usage(tier="default")
+    assert watch(first, text, finish, last).usage == Usage(input_total=9, output_total=3, tier="priority")
 
 
 def test_the_usage_that_we_asked_for() -> None:

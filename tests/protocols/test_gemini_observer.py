@@ -6,7 +6,7 @@ import pytest
 
 from headrace.model.outcome import End
 from headrace.model.problem import Kind
-from headrace.model.usage import NOTHING
+from headrace.model.usage import NOTHING, Calls, Usage
 from headrace.model.wire import BodyEnd, Sight
 from headrace.protocols.gemini_observer import GeminiObserver
 from tests.stand.gemini import chunk, error
@@ -75,7 +75,42 @@ def test_what_is_kept() -> None:
     assert observer.usage.output_total == 3
     assert (observer.features.events, observer.features.counted().ascii_bytes) == (2, 2)
     assert observer.usage is not observer.usage, "made when it is asked for"
-    assert GeminiObserver().usage is NOTHING
+    assert GeminiObserver().usage == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("payloads", "final"),
+    [
+        ([chunk("A", tokens=1)], True),
+        ([chunk("A", tokens=1), chunk("B", tokens=2)], True),
+        # the count of an earlier chunk says nothing of what came with this one
+        ([chunk("A", tokens=1), part(text="B") | {"usageMetadata": {"promptTokenCount": 5}}], False),
+        ([chunk("A", tokens=1), {"usageMetadata": {"promptTokenCount": 5}}], True),
+        ([part(text="A")], False),
+        ([part(text="A"), {"usageMetadata": {"promptTokenCount": 0, "candidatesTokenCount": 0}}], True),
+    ],
+)
+def test_whether_a_report_came_behind_the_last_output(payloads: list[object], final: bool) -> None:
+    assert see(*payloads).usage_is_final is final
+
+
+@pytest.mark.parametrize(
+    ("metadata", "calls"),
+    [
+        ({"webSearchQueries": ["a", "b"]}, Calls(grounding=1)),
+        ({"groundingChunks": [{"maps": {"title": "x"}}]}, Calls(grounding=1)),
+        ({"webSearchQueries": [], "searchEntryPoint": {"renderedContent": ""}}, Calls()),
+        ({}, Calls()),
+        (None, Calls()),
+        ("odd", Calls()),
+    ],
+)
+def test_an_answer_that_rests_on_a_search_is_one_call(metadata: object, calls: Calls) -> None:
+    """However many chunks tell of it, and without counts too."""
+    payload = {"candidates": [{"content": DATA, "groundingMetadata": metadata}]}
+    assert see(payload, payload).usage == Usage(calls=calls)
+    lone = json.dumps(payload).replace('"x"', '"\\ud83d"')
+    assert see(lone).usage == Usage(calls=calls), "read leniently"
 
 
 def test_ids_are_noticed() -> None:
@@ -179,7 +214,7 @@ def test_what_generates_nothing() -> None:
     outcome = observer.observe_body(b'{"totalTokens": 31}')
     assert (outcome.end, outcome.reason, observer.usage) == (End.COMPLETED, "", NOTHING)
     outcome = observer.observe_body(b'{"embedding":{"values":[1]},"usageMetadata":{"promptTokenCount":3}}')
-    assert observer.usage.input_total == 3
+    assert observer.usage == Usage(input_total=3, output_total=0)
 
 
 def test_an_array() -> None:

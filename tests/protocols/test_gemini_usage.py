@@ -37,9 +37,23 @@ def test_unknown_stays_unknown(counts: Counts, usage: Usage) -> None:
     assert usage_from(counts) == usage
 
 
-def test_a_blocked_prompt_has_no_output() -> None:
-    assert usage_from(Counts(prompt_token_count=4), blocked=True).output_total == 0
-    assert usage_from(Counts(thoughts_token_count=4), blocked=True).output_total == 4
+def test_what_generated_nothing_has_no_output() -> None:
+    assert usage_from(Counts(prompt_token_count=4), silent=True).output_total == 0
+    assert usage_from(Counts(thoughts_token_count=4), silent=True).output_total == 4
+
+
+def test_results_of_tools_count_among_the_kinds_of_input() -> None:
+    counts = Counts(prompt_token_count=9, tool_use_prompt_token_count=5)
+    counts.prompt_tokens_details = [ModalityCount("IMAGE", 4), ModalityCount("VIDEO", 1)]
+    counts.tool_use_prompt_tokens_details = [ModalityCount("IMAGE", 3), ModalityCount("DOCUMENT", 2)]
+    assert usage_from(counts) == Usage(
+        input_total=14, tool_input=5, image_input=7, video_input=1, document_input=2
+    )  # fmt: skip
+
+
+def test_the_tier_is_told_in_either_way() -> None:
+    assert usage_from(Counts(traffic_type="ON_DEMAND", service_tier="flex")).tier == "flex"
+    assert usage_from(Counts(traffic_type="T" * 100)).tier == "T" * 40
 
 
 def test_what_cannot_be_is_flagged() -> None:
@@ -51,10 +65,10 @@ def test_what_cannot_be_is_flagged() -> None:
 
 
 def test_a_newer_report_stands_and_what_it_leaves_out_stays() -> None:
-    whole = Counts(1, 2, 3, 4, 5, 6, [ModalityCount()], [])
+    whole = Counts(1, 2, 3, 4, 5, 6, [ModalityCount()], [], [ModalityCount()], "a", "b")
     newer = Counts()
     newer.underlay(whole)
     assert newer == whole
-    newer = Counts(11, 12, 13, 14, 15, 16, [], [ModalityCount()])
+    newer = Counts(11, 12, 13, 14, 15, 16, [], [ModalityCount()], [], "c", "d")
     newer.underlay(whole)
-    assert newer == Counts(11, 12, 13, 14, 15, 16, [], [ModalityCount()])
+    assert newer == Counts(11, 12, 13, 14, 15, 16, [], [ModalityCount()], [], "c", "d")

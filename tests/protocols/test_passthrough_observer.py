@@ -5,7 +5,7 @@ import json
 import pytest
 
 from headrace.model.outcome import End
-from headrace.model.usage import Usage
+from headrace.model.usage import ExtraUsage, Usage
 from headrace.model.wire import BodyEnd, Sight, WireProtocol
 from headrace.protocols.passthrough_observer import PassthroughObserver
 
@@ -29,7 +29,11 @@ def event(value: object) -> bytes:
         (EMBEDDINGS, {"prompt_tokens": 8, "total_tokens": 8}, Usage(input_total=8, output_total=0)),
         (WireProtocol.RERANK, {"total_tokens": 8}, Usage(input_total=8, output_total=0)),
         (WireProtocol.IMAGES, {"total_tokens": 8}, Usage()),
-        (WireProtocol.IMAGES, {"total_tokens": 8, "output_tokens": 5}, Usage(input_total=3, output_total=5)),
+        (
+            WireProtocol.IMAGES,
+            {"total_tokens": 8, "output_tokens": 5},
+            Usage(input_total=3, output_total=5, image_output=5),
+        ),
         (
             COMPLETIONS,
             {
@@ -48,7 +52,17 @@ def event(value: object) -> bytes:
         (
             WireProtocol.IMAGES,
             {"input_tokens": 9, "output_tokens": 2, "input_tokens_details": {"image_tokens": 7, "text_tokens": 2}},
-            Usage(input_total=9, image_input=7, output_total=2),
+            Usage(input_total=9, image_input=7, output_total=2, image_output=2),
+        ),
+        (
+            WireProtocol.IMAGES,
+            {"input_tokens": 9, "output_tokens": 8, "output_tokens_details": {"image_tokens": 6, "text_tokens": 2}},
+            Usage(input_total=9, output_total=8, image_output=6),
+        ),
+        (
+            COMPLETIONS,
+            {"prompt_tokens": 8, "completion_tokens": 5, "total_tokens": 14},
+            Usage(input_total=8, output_total=5, inconsistent=("total is not input and output",)),
         ),
         (WireProtocol.AUDIO, {"type": "duration", "seconds": 3}, Usage()),
         (
@@ -65,6 +79,25 @@ def test_usage_in_a_whole_body(family: WireProtocol, usage: object, expected: Us
     observer = whole({"model": "served", "usage": usage}, family)
     assert observer.usage == expected
     assert observer.served_model == "served"
+
+
+def test_what_drew_in_svg_is_another_model() -> None:
+    drawn = {"model": "gpt-6", "input_tokens": 3, "output_tokens": 40, "reasoning_tokens": 9, "total_tokens": 43}
+    usage = whole({"usage": {"input_tokens": 9, "output_tokens": 8}, "svg_usage": drawn}).usage
+    assert usage == Usage(
+        input_total=9,
+        output_total=8,
+        image_output=8,
+        extra=(ExtraUsage(kind="svg", model="gpt-6", usage=Usage(input_total=3, output_total=40, reasoning=9)),),
+    )
+
+
+def test_a_newer_report_stands_and_what_it_leaves_out_stays() -> None:
+    observer = PassthroughObserver(COMPLETIONS)
+    details = {"cached_tokens": 4, "cache_write_tokens": 1}
+    observer.observe(event({"usage": {"prompt_tokens": 8, "completion_tokens": 1, "prompt_tokens_details": details}}))
+    observer.observe(event({"usage": {"completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 5}}}))
+    assert observer.usage == Usage(input_total=8, cached_input=5, cache_write=1, output_total=2)
 
 
 def test_the_words_of_completions() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from headrace.model.outcome import End
 from headrace.model.problem import Kind
-from headrace.model.usage import NOTHING, Usage
+from headrace.model.usage import NOTHING, Calls, Usage
 from headrace.model.wire import BodyEnd, Sight
 from headrace.protocols.responses_observer import ResponsesObserver, error_of
 
@@ -91,7 +91,7 @@ def test_other_events_are_progress_and_not_counted(name: str) -> None:
     fields = {"delta": {"stdout": "x"}, "usage": USAGE, "response": {"usage": USAGE}, "text": "x"}
     assert observer.observe(event(f"response.{name}", **fields)) is Sight.PROGRESS
     assert (observer.features.events, observer.features.counted().ascii_bytes) == (0, 0)
-    assert observer.usage is NOTHING
+    assert observer.usage == NOTHING
 
 
 def test_sound_counts_as_an_event_without_text() -> None:
@@ -178,9 +178,64 @@ def test_per_field_the_last_value_counts_and_null_is_none() -> None:
     assert [*finals, observer.usage_is_final] == [True, False, True]
 
 
+def test_parts_are_kept_one_by_one() -> None:
+    observer = seen(
+        event("response.in_progress", response={"usage": USAGE, "tool_usage": {"web_search": {"num_requests": 2}}}),
+        event(
+            "response.completed",
+            response={
+                "usage": {"input_tokens_details": {"cached_tokens": 9, "cache_write_tokens": None}},
+                "tool_usage": {"web_search": None, "image_gen": {"input_tokens": 0, "output_tokens": 0}},
+            },
+        ),
+    )
+    usage = observer.usage
+    assert (usage.input_total, usage.cached_input, usage.cache_write, usage.reasoning) == (20, 9, 2, 4)
+    assert (usage.calls, usage.extra) == (Calls(web_search=2), ())
+
+
 def test_without_usage_nothing_is_known() -> None:
     observer = seen(event("response.completed", response={"usage": None}))
     assert not observer.usage.known and not observer.usage_is_final
+
+
+def test_a_report_without_output_is_not_the_last_word() -> None:
+    text = event("response.output_text.delta", sequence_number=1, delta="a")
+    report = event("response.in_progress", response={"usage": {"input_tokens": 5}})
+    assert not seen(report, text, report).usage_is_final
+    zero = event("response.completed", response={"usage": {"input_tokens": 0, "output_tokens": 0}})
+    observer = seen(text, zero)
+    assert (observer.usage, observer.usage_is_final) == (Usage(input_total=0, output_total=0), True)
+
+
+def test_what_is_cut_off_is_charged_for_its_calls() -> None:
+    """The tier that the response was begun at is the nearest to the one that served it."""
+    observer = seen(
+        event("response.created", response={"id": "r", "service_tier": "auto"}),
+        event("response.output_item.added", item={"type": "web_search_call"}),
+        event("response.output_item.added", item={"type": "web_search_call"}),
+    )
+    assert observer.usage == Usage(calls=Calls(web_search=2), tier="auto")
+    assert not observer.usage.known
+
+
+def test_a_whole_reply_tells_calls_images_and_the_tier() -> None:
+    observer = ResponsesObserver()
+    reply = {
+        "object": "response",
+        "status": "completed",
+        "service_tier": "flex",
+        "tools": [{"type": "image_generation", "model": "gpt-image-2"}],
+        "output": [{"type": "image_generation_call"}, {"type": "code_interpreter_call", "code": "1"}],
+        "usage": USAGE,
+        "tool_usage": {"image_gen": {"input_tokens": 3, "output_tokens": 90}, "web_search": {"num_requests": 0}},
+    }
+    observer.observe_body(json.dumps(reply).encode())
+    usage = observer.usage
+    assert (usage.tier, usage.calls) == ("flex", Calls(image_generation=1, code_execution=1))
+    (images,) = usage.extra
+    assert (images.kind, images.model) == ("image_generation", "gpt-image-2")
+    assert images.usage == Usage(input_total=3, output_total=90)
 
 
 def test_the_identity() -> None:
@@ -375,7 +430,7 @@ def test_odd_members_of_a_whole_reply_are_left_out() -> None:
 def test_a_count_of_tokens_is_no_use_and_a_compaction_is() -> None:
     observer = ResponsesObserver()
     assert observer.observe_body(b'{"object":"response.input_tokens","input_tokens":11}').end is End.COMPLETED
-    assert observer.usage is NOTHING
+    assert observer.usage == NOTHING
     observer = ResponsesObserver()
     compaction = {"object": "response.compaction", "output": [], "usage": USAGE}
     assert observer.observe_body(json.dumps(compaction).encode()).end is End.COMPLETED

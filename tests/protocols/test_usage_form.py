@@ -1,8 +1,9 @@
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.model.usage import NO_CALLS, Calls, Usage
-from headrace.protocols.usage_form import added, calls_of, usage_of
+from headrace.protocols.usage_form import added, calls_of, is_no_sum, laid_over, usage_of
 
 NAMES = (
     "input_total", "cached_input", "cache_write", "cache_write_5m", "cache_write_30m", "cache_write_1h",
@@ -41,6 +42,42 @@ def test_flags_name_each_fault_once() -> None:
         output_total=0,
         inconsistent=("as before", "output_total is negative", "cached_input exceeds input_total"),
     )
+
+
+class Part(msgspec.Struct):
+    a: int | None = None
+    b: int | None = None
+
+
+class Report(msgspec.Struct):
+    count: int | None = None
+    part: Part | None = None
+    items: list[int] | None = None
+
+
+def test_a_newer_report_stands_and_what_it_leaves_out_stays() -> None:
+    """Down through its parts; 0 is said, null is not; a list is one thing."""
+    older = Report(1, Part(2, 3), [4, 5])
+    assert laid_over(Report(), older) == older
+    assert laid_over(Report(0, Part(None, 0), []), older) == Report(0, Part(2, 0), [])
+    assert laid_over(Report(7, Part(1)), Report(None, None, [6])) == Report(7, Part(1), [6])
+    assert laid_over(Report(7), None) == Report(7)
+
+
+@given(st.lists(st.builds(Report, *[st.none() | st.integers(0, 9)], st.none() | st.builds(Part)), min_size=1))
+def test_the_last_that_was_said_stands(reports: list[Report]) -> None:
+    said = [one.count for one in reports if one.count is not None]
+    kept: Report | None = None
+    for one in reports:
+        kept = laid_over(one, kept)
+    assert kept is not None and kept.count == (said[-1] if said else None)
+
+
+def test_a_total_makes_a_claim_only_where_all_is_known() -> None:
+    assert is_no_sum(4, 1, 2)
+    assert not is_no_sum(3, 1, 2)
+    assert not is_no_sum(2, -1, 2)
+    assert not any((is_no_sum(None, 1, 2), is_no_sum(9, None, 2), is_no_sum(9, 1, None)))
 
 
 def test_what_is_too_large_to_be_true_is_not_known() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from headrace.metering.meter import Meter
 from headrace.model.outcome import End
 from headrace.model.request import Call, RequestHead
-from headrace.model.usage import Usage
+from headrace.model.usage import Calls, Usage
 from headrace.model.wire import Asked, BodyEnd, WireProtocol
 from headrace.protocols.gemini import Gemini
 from headrace.protocols.voice import Voice
@@ -22,6 +22,11 @@ from tests.relay.driver import PATIENT, Client
 from tests.wire.reference import BOM, blocks, payload
 
 FOLDER = Path(__file__).parent / "gemini"
+USAGE = Usage(input_total=9, output_total=3)
+KINDS = Usage(
+    input_total=95, cached_input=10, tool_input=15, audio_input=7, image_input=41, video_input=20, document_input=12,
+    output_total=33, reasoning=30, audio_output=1, image_output=2, tier="PROVISIONED_THROUGHPUT",
+)  # fmt: skip
 
 
 @dataclass
@@ -51,13 +56,12 @@ class GeminiClient(Client):
 
 @dataclass(frozen=True)
 class Recorded:
-    """One stream. `tokens`: input, output; `more`: other members of its usage; `final`: usage came last."""
+    """One stream. `usage` is what it reports, `final` whether behind its last output."""
 
     name: str
     end: End = End.COMPLETED
     reason: str = "STOP"
-    tokens: tuple[int | None, int | None] = (9, 3)
-    more: dict[str, int] = field(default_factory=dict)
+    usage: Usage = USAGE
     final: bool = True
     lacks: bytes = b""
 
@@ -85,13 +89,8 @@ class Recorded:
         assert found is not None
         return b"\n" if found.group() == b"\n" else b"\r\n"
 
-    def says(self, usage: Usage) -> bool:
-        """Whether `usage` is what this stream reports."""
-        more = {name: getattr(usage, name) for name in self.more}
-        return (usage.input_total, usage.output_total) == self.tokens and more == self.more
 
-
-FAILED = ("upstream_error", (9, 1))
+FAILED = ("upstream_error", Usage(input_total=9, output_total=1))
 STREAMS = (
     Recorded("plain"),
     Recorded("lf"),
@@ -105,7 +104,7 @@ STREAMS = (
     Recorded("no_space"),
     Recorded("two_lines"),
     Recorded("no_finish", reason="none"),
-    Recorded("no_finish_at_all", reason="none", tokens=(9, 1), final=False),
+    Recorded("no_finish_at_all", reason="none", usage=FAILED[1], final=False),
     Recorded("finish_alone"),
     Recorded("metadata_first"),
     Recorded("stop_everywhere"),
@@ -113,22 +112,23 @@ STREAMS = (
     Recorded("early_counts"),
     Recorded("usage_early", final=False),
     Recorded("null_after"),
-    Recorded("thoughts", tokens=(9, 33), more={"reasoning": 30}),
+    Recorded("thoughts", usage=Usage(input_total=9, output_total=33, reasoning=30)),
     Recorded("tools"),
     Recorded("streamed_arguments"),
-    Recorded("code", tokens=(14, 3), more={"cached_input": 4}),
-    Recorded("media"),
-    Recorded("audio", more={"audio_input": 7, "audio_output": 3}),
-    Recorded("grounded"),
-    Recorded("blocked", End.INCOMPLETE, "PROHIBITED_CONTENT", (9, 0)),
+    Recorded("code", usage=Usage(input_total=14, cached_input=4, tool_input=5, output_total=3)),
+    Recorded("media", usage=Usage(input_total=9, output_total=3, image_output=3)),
+    Recorded("audio", usage=Usage(input_total=9, audio_input=7, output_total=3, audio_output=3)),
+    Recorded("kinds", usage=KINDS),
+    Recorded("grounded", usage=Usage(input_total=9, output_total=3, calls=Calls(grounding=1))),
+    Recorded("blocked", End.INCOMPLETE, "PROHIBITED_CONTENT", Usage(input_total=9, output_total=0)),
     Recorded("max_tokens", End.INCOMPLETE, "MAX_TOKENS"),
-    Recorded("safety", End.INCOMPLETE, "SAFETY", (9, 1)),
+    Recorded("safety", End.INCOMPLETE, "SAFETY", FAILED[1]),
     Recorded("malformed_call", End.INCOMPLETE, "MALFORMED_FUNCTION_CALL"),
     Recorded("continuation", reason="CONTINUATION"),
     Recorded("no_last_blank", lacks=b"\r\n"),
     Recorded("no_last_line_end", lacks=b"\n\n"),
     Recorded("no_last_blank_lf", lacks=b"\n"),
-    Recorded("failed", End.FAILED, "upstream_error", (9, 2)),
+    Recorded("failed", End.FAILED, "upstream_error", Usage(input_total=9, output_total=2)),
     Recorded("failed_bare", End.FAILED, *FAILED),
     Recorded("failed_list", End.FAILED, *FAILED),
     Recorded("error_null"),

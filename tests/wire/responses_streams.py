@@ -10,7 +10,7 @@ import msgspec
 from headrace.metering.meter import Meter
 from headrace.model.outcome import End
 from headrace.model.request import RequestHead
-from headrace.model.usage import Calls, Usage
+from headrace.model.usage import Calls, ExtraUsage, Usage
 from headrace.protocols.responses import Responses
 from headrace.protocols.responses_observer import ResponsesObserver
 from headrace.protocols.voice import Voice
@@ -25,6 +25,17 @@ MODEL = "gpt-5.6-sol-2026-08-01"
 USAGE = Usage(input_total=9, cached_input=4, cache_write=1, output_total=3, reasoning=1, tier="default")
 NO_TIER = msgspec.structs.replace(USAGE, tier="")
 SEARCHED = msgspec.structs.replace(USAGE, calls=Calls(web_search=1))
+DRAWN = Usage(
+    input_total=900, cached_input=400, cache_write=60, cache_write_30m=50, cache_write_12h=10, output_total=30,
+    reasoning=0, calls=Calls(image_generation=1, code_execution=1, file_search=1), tier="priority",
+    extra=(
+        ExtraUsage(
+            kind="image_generation",
+            model="gpt-image-2",
+            usage=Usage(input_total=70, cached_input=16, image_input=50, output_total=1600, image_output=1590),
+        ),
+    ),
+)  # fmt: skip
 TERMINALS = ("response.completed", "response.incomplete", "response.failed", "error")
 
 
@@ -74,6 +85,7 @@ STREAMS = (
     Recorded("tools", bytes_said=(22, 6)),
     Recorded("reasoning", bytes_said=(9, 0)),
     Recorded("search", usage=SEARCHED, bytes_said=(1, 0)),
+    Recorded("images", usage=DRAWN, bytes_said=(4, 0)),
     Recorded("unknown", bytes_said=(1, 0)),
     Recorded("refused", End.INCOMPLETE, "refusal", bytes_said=(9, 0)),
     Recorded("length", End.INCOMPLETE, "max_output_tokens", NO_TIER, bytes_said=(1, 3)),

@@ -11,17 +11,27 @@ from tests.wire.reference import BOM, blocks
 
 FOLDER = Path(__file__).parent / "chat"
 HUGE = 3 * 1024 * 1024
+TOTALS = Usage(input_total=9, output_total=3)
+USAGE = Usage(
+    input_total=9, cached_input=4, audio_input=0, output_total=3, reasoning=1, audio_output=0, accepted_prediction=0,
+    rejected_prediction=0,
+)  # fmt: skip
+DETAILED = Usage(
+    input_total=90, cached_input=40, cache_write=20, audio_input=5, image_input=6, output_total=30, reasoning=10,
+    audio_output=2, image_output=1, accepted_prediction=4, rejected_prediction=3, tier="priority",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """One stream. `tokens` are what its usage says of input and output; `lacks` are the line ends of its last event
-    that it came without."""
+    """One stream. `usage` is what it reports, `final` whether behind its last output; `lacks` are the line ends of its
+    last event that it came without."""
 
     name: str
     end: End = End.COMPLETED
     reason: str = "stop"
-    tokens: tuple[int | None, int | None] = (9, 3)
+    usage: Usage = USAGE
+    final: bool = True
     added_usage: bool = False
     lacks: bytes = b""
     file: str = ""
@@ -45,10 +55,6 @@ class Recorded:
         for piece in self.removed:
             rest = rest.replace(piece, b"", 1)
         return rest + self.lacks
-
-    def says(self, usage: Usage) -> bool:
-        """Whether `usage` is what this stream reports."""
-        return (usage.input_total, usage.output_total) == self.tokens
 
 
 def huge() -> bytes:
@@ -78,22 +84,24 @@ STREAMS = (
     Recorded("no_done"),
     Recorded("tools", reason="tool_calls"),
     Recorded("two"),
-    Recorded("usage_everywhere"),
-    Recorded("usage_early", tokens=(14, 52)),
-    Recorded("odd", tokens=(10, 3)),
+    Recorded("usage_everywhere", usage=TOTALS),
+    Recorded("usage_early", usage=Usage(input_total=14, output_total=52)),
+    Recorded("usage_details", usage=DETAILED),
+    Recorded("usage_zero", usage=Usage(input_total=0, output_total=0)),
+    Recorded("odd", usage=Usage(input_total=10, output_total=3)),
     Recorded("no_space"),
     Recorded("error_null"),
     Recorded("added", added_usage=True, file="plain"),
     Recorded("added_crlf", added_usage=True, file="crlf"),
     Recorded("added_cr", added_usage=True, file="cr"),
     Recorded("added_mixed", added_usage=True),
-    Recorded("after_done"),
+    Recorded("after_done", final=False),
     Recorded("no_last_blank", lacks=b"\n\n"),
     Recorded("no_last_blank_crlf", lacks=b"\r\n"),
     Recorded("length", End.INCOMPLETE, "length"),
     Recorded("refused", End.INCOMPLETE, "refusal"),
-    Recorded("done_alone", End.INCOMPLETE, "no_finish_reason", (None, None)),
+    Recorded("done_alone", End.INCOMPLETE, "no_finish_reason", Usage(), False),
     Recorded("audio"),
-    Recorded("failed", End.FAILED, "upstream_error", (None, None)),
+    Recorded("failed", End.FAILED, "upstream_error", Usage(), False),
 )
-LARGE = (Recorded("huge"),)
+LARGE = (Recorded("huge", usage=TOTALS),)

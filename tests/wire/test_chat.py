@@ -30,7 +30,8 @@ def assert_faithful(stream: Recorded, client: Client) -> None:
     """All that the client got is the stream, and what is known of it is the same however it came."""
     assert client.body == stream.delivered
     assert (client.outcome.end, client.outcome.reason) == (stream.end, stream.reason)
-    assert stream.says(client.meter.observer.usage)
+    observer = client.meter.observer
+    assert (observer.usage, observer.usage_is_final) == (stream.usage, stream.final)
     trace = client.trace
     assert trace.hash_in() == sha256(client.relayed).hexdigest()
     assert trace.received == len(stream.data)
@@ -127,7 +128,7 @@ def test_large_cut_in_two(stream: Recorded, part: int) -> None:
         sent = client.machine.feed(stream.data[:offset], 0.0) + client.machine.feed(stream.data[offset:], 0.0)
         assert sent == stream.delivered
         assert client.trace.hash_in() == whole.trace.hash_in()
-        assert stream.says(client.meter.observer.usage)
+        assert client.meter.observer.usage == stream.usage
 
 
 # ---- keepalives wherever one may stand

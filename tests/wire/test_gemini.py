@@ -27,8 +27,7 @@ def assert_faithful(stream: Recorded, client: Client) -> None:
     assert client.body == stream.delivered
     assert (client.outcome.end, client.outcome.reason) == (stream.end, stream.reason)
     observer = client.meter.observer
-    assert stream.says(observer.usage), observer.usage
-    assert observer.usage_is_final is stream.final
+    assert (observer.usage, observer.usage_is_final) == (stream.usage, stream.final)
     trace = client.trace
     assert trace.hash_in() == sha256(client.relayed).hexdigest()
     assert (trace.received, trace.removed) == (len(stream.data), sum(map(len, stream.removed)))

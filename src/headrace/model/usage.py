@@ -89,7 +89,7 @@ class ExtraUsage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What another model used within the same answer."""
 
     kind: str
-    """compaction, advisor, fallback, image_generation, continuation or steer."""
+    """compaction, advisor, fallback, image_generation, svg, continuation or steer."""
     model: str
     usage: Usage
 

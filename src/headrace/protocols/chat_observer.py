@@ -13,13 +13,14 @@ import msgspec
 
 from headrace.model.outcome import End, Outcome
 from headrace.model.problem import Kind, Problem
-from headrace.model.usage import NOTHING, Usage
+from headrace.model.usage import Usage
 from headrace.model.wire import BodyEnd, Plain, Sight
 from headrace.protocols.chat_usage import Counts, InputDetails, OutputDetails, usage_from
 from headrace.protocols.features import Features
 from headrace.protocols.lenient import as_kind, whole, word
 from headrace.protocols.openai_fault import problem_from_error
 from headrace.protocols.plain import chat_texts
+from headrace.protocols.usage_form import MOST_TIER
 from headrace.sse.event import parse
 
 MOST_WORD = 200
@@ -94,8 +95,8 @@ class ChatObserver:
     @property
     def usage(self) -> Usage:
         """Per field the last count that was no null; made when it is asked for, since some upstreams report with every
-        chunk."""
-        return NOTHING if self._counts is None else usage_from(self._counts, self._tier)
+        chunk. The tier is told of a stream without counts too, so that an estimate is priced by it."""
+        return Usage(tier=self._tier) if self._counts is None else usage_from(self._counts, self._tier)
 
     @property
     def finish_reasons(self) -> tuple[str, ...]:
@@ -186,13 +187,13 @@ class ChatObserver:
         return self.ended(BodyEnd.FRAMED)
 
     def _see(self, chunk: _Chunk) -> Sight:
-        # Per field the last non-null value counts; nothing is summed over chunks.
-        if chunk.usage is not None or not self.served_model:
-            self._note(chunk)
         choices = chunk.choices
         output, finish = self._choices(choices) if choices else (False, False)
-        if output and chunk.usage is None:
+        if output:
             self.usage_is_final = False
+        # Per field the last non-null value counts; nothing is summed over chunks.
+        if chunk.usage is not None or finish or not self.served_model:
+            self._note(chunk)
         if chunk.error and not output:
             self._problem = problem_from_error(chunk.error)
             return Sight.ERROR
@@ -248,12 +249,14 @@ class ChatObserver:
         if chunk.model:
             self.served_model = chunk.model[:MOST_WORD]
         if chunk.service_tier:
-            self._tier = chunk.service_tier[:MOST_WORD]
-        if chunk.usage is not None:
+            self._tier = chunk.service_tier[:MOST_TIER]
+        counts = chunk.usage
+        if counts is not None:
+            if counts.completion_tokens is not None:
+                self.usage_is_final = True
             if self._counts is not None:
-                chunk.usage.underlay(self._counts)
-            self._counts = chunk.usage
-            self.usage_is_final = True
+                counts.underlay(self._counts)
+            self._counts = counts
 
     def _count(self, delta: _Delta) -> bool:
         """Count what was generated; whether there was anything."""

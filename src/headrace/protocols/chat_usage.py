@@ -5,12 +5,10 @@ Wire facts (openai-python 3.57.0, types/completion_usage.py): the details are pa
 the tier that served it. Some upstreams send running totals on every chunk, or say null behind a report.
 """
 
-from typing import TypeVar
-
 import msgspec
 
 from headrace.model.usage import Usage
-from headrace.protocols.usage_form import usage_of
+from headrace.protocols.usage_form import TOTAL, is_no_sum, laid_over, usage_of
 
 
 class InputDetails(msgspec.Struct, gc=False):
@@ -32,9 +30,6 @@ class OutputDetails(msgspec.Struct, gc=False):
     rejected_prediction_tokens: int | None = None
 
 
-D = TypeVar("D", InputDetails, OutputDetails)
-
-
 class Counts(msgspec.Struct, gc=False):
     """A `usage` object, or several laid over each other."""
 
@@ -52,26 +47,18 @@ class Counts(msgspec.Struct, gc=False):
             self.completion_tokens = older.completion_tokens
         if self.total_tokens is None:
             self.total_tokens = older.total_tokens
-        self.prompt_tokens_details = _laid_over(self.prompt_tokens_details, older.prompt_tokens_details)
-        self.completion_tokens_details = _laid_over(self.completion_tokens_details, older.completion_tokens_details)
-
-
-def _laid_over(newer: D | None, older: D | None) -> D | None:
-    if newer is None or older is None:
-        return older if newer is None else newer
-    for name in newer.__struct_fields__:
-        if getattr(newer, name) is None:
-            setattr(newer, name, getattr(older, name))
-    return newer
+        into, out = self.prompt_tokens_details, self.completion_tokens_details
+        self.prompt_tokens_details = (
+            laid_over(into, older.prompt_tokens_details) if into is not None else older.prompt_tokens_details
+        )
+        self.completion_tokens_details = (
+            laid_over(out, older.completion_tokens_details) if out is not None else older.completion_tokens_details
+        )
 
 
 def usage_from(counts: Counts, tier: str) -> Usage:
     """The gateway's form; None where nothing was said."""
     into, out = counts.prompt_tokens_details or InputDetails(), counts.completion_tokens_details or OutputDetails()
-    flags: list[str] = []
-    known = (counts.prompt_tokens, counts.completion_tokens)
-    if counts.total_tokens is not None and None not in known and counts.total_tokens != sum(filter(None, known)):
-        flags.append("total is not input and output")
     fields = {
         "input_total": counts.prompt_tokens,
         "cached_input": into.cached_tokens,
@@ -85,4 +72,5 @@ def usage_from(counts: Counts, tier: str) -> Usage:
         "accepted_prediction": out.accepted_prediction_tokens,
         "rejected_prediction": out.rejected_prediction_tokens,
     }
+    flags = [TOTAL] if is_no_sum(counts.total_tokens, counts.prompt_tokens, counts.completion_tokens) else []
     return usage_of(fields, flags, tier=tier)

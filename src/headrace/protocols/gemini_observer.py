@@ -14,7 +14,7 @@ import msgspec
 
 from headrace.model.outcome import End, Outcome
 from headrace.model.problem import Kind, Problem
-from headrace.model.usage import NOTHING, Usage
+from headrace.model.usage import Usage
 from headrace.model.wire import BodyEnd, Plain, Sight
 from headrace.protocols.features import Features
 from headrace.protocols.gemini_fault import problem_from_error
@@ -60,11 +60,18 @@ class _Content(msgspec.Struct, gc=False):
     parts: list[_Part] | None = None
 
 
+class _Grounding(msgspec.Struct, rename="camel", gc=False):
+    """What an answer rests on; empty where nothing was searched."""
+
+    web_search_queries: list[Any] | None = None
+    grounding_chunks: list[Any] | None = None
+
+
 class _Candidate(msgspec.Struct, rename="camel", gc=False):
     index: int | None = None
     content: _Content | None = None
     finish_reason: str | None = None
-    grounding_metadata: msgspec.Raw | None = None
+    grounding_metadata: _Grounding | None = None
 
 
 class _Feedback(msgspec.Struct, rename="camel", gc=False):
@@ -116,8 +123,9 @@ class GeminiObserver:
     def usage(self) -> Usage:
         """The last running total, field by field; made when it is asked for, since every chunk brings one."""
         if self._counts is None:
-            return NOTHING
-        return usage_from(self._counts, blocked=self._is_blocked, grounded=self._is_grounded)
+            return usage_from(Counts(), grounded=self._is_grounded)
+        silent = self._is_blocked or not self._generates
+        return usage_from(self._counts, silent=silent, grounded=self._is_grounded)
 
     @property
     def finish_reasons(self) -> tuple[str, ...]:
@@ -254,10 +262,10 @@ class GeminiObserver:
             if reason not in _UNSET:
                 self._blocked = reason[:MOST_WORD]
                 finish = True
+        if output:
+            self.usage_is_final = False
         if chunk.usage_metadata is not None:
             self._see_usage(chunk.usage_metadata)
-        elif output:
-            self.usage_is_final = False
         return Sight.PROGRESS if output or finish else Sight.PREAMBLE
 
     def _see_usage(self, counts: Counts) -> None:
@@ -278,7 +286,8 @@ class GeminiObserver:
                 finish = True
             elif index not in self._finishes and len(self._finishes) < _MOST_CANDIDATES:
                 self._finishes[index] = ""
-            if candidate.grounding_metadata:
+            grounding = candidate.grounding_metadata
+            if grounding is not None and (grounding.web_search_queries or grounding.grounding_chunks):
                 self._is_grounded = True
             content = candidate.content
             if content is not None and content.parts:

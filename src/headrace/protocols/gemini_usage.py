@@ -5,10 +5,12 @@ an earlier one, field by field; `promptTokenCount` includes `cachedContentTokenC
 thoughts; tokens of tool results come on top of the prompt. A count of zero is left out by the server.
 """
 
+from itertools import chain
+
 import msgspec
 
 from headrace.model.usage import NO_CALLS, Calls, Usage
-from headrace.protocols.usage_form import MOST_WORD, added, usage_of
+from headrace.protocols.usage_form import MOST_TIER, TOTAL, added, is_no_sum, usage_of
 
 
 class ModalityCount(msgspec.Struct, rename="camel", gc=False):
@@ -29,6 +31,7 @@ class Counts(msgspec.Struct, rename="camel", gc=False):
     total_token_count: int | None = None
     prompt_tokens_details: list[ModalityCount] | None = None
     candidates_tokens_details: list[ModalityCount] | None = None
+    tool_use_prompt_tokens_details: list[ModalityCount] | None = None
     traffic_type: str | None = None
     service_tier: str | None = None
 
@@ -55,19 +58,23 @@ class Counts(msgspec.Struct, rename="camel", gc=False):
             self.prompt_tokens_details = older.prompt_tokens_details
         if self.candidates_tokens_details is None:
             self.candidates_tokens_details = older.candidates_tokens_details
+        if self.tool_use_prompt_tokens_details is None:
+            self.tool_use_prompt_tokens_details = older.tool_use_prompt_tokens_details
         if self.traffic_type is None:
             self.traffic_type = older.traffic_type
         if self.service_tier is None:
             self.service_tier = older.service_tier
 
 
-def usage_from(counts: Counts, *, blocked: bool = False, grounded: bool = False) -> Usage:
+def usage_from(counts: Counts, *, silent: bool = False, grounded: bool = False) -> Usage:
     """The gateway's form; None where nothing was said.
 
-    `input_total` = prompt + toolUsePrompt; `output_total` = candidates + thoughts. `blocked`: the prompt was
-    refused, so a missing count of output is 0. `grounded`: the answer rests on a search, which is charged by the call.
+    `input_total` = prompt + toolUsePrompt; `output_total` = candidates + thoughts. `silent`: nothing was generated
+    (a refused prompt, embeddings), so a missing count of output is 0. `grounded`: the answer rests on a search, which
+    is charged by the call.
     """
-    into, out = _by_modality(counts.prompt_tokens_details), _by_modality(counts.candidates_tokens_details)
+    into = _by_modality(counts.prompt_tokens_details, counts.tool_use_prompt_tokens_details)
+    out = _by_modality(counts.candidates_tokens_details)
     output = added(counts.candidates_token_count, counts.thoughts_token_count)
     fields = {
         "input_total": _plus(counts.prompt_token_count, counts.tool_use_prompt_token_count),
@@ -77,23 +84,20 @@ def usage_from(counts: Counts, *, blocked: bool = False, grounded: bool = False)
         "image_input": into.get("IMAGE"),
         "video_input": into.get("VIDEO"),
         "document_input": into.get("DOCUMENT"),
-        "output_total": 0 if output is None and blocked else output,
+        "output_total": 0 if output is None and silent else output,
         "reasoning": counts.thoughts_token_count,
         "audio_output": out.get("AUDIO"),
         "image_output": out.get("IMAGE"),
     }
-    flags: list[str] = []
-    total, known = counts.total_token_count, (fields["input_total"], fields["output_total"])
-    if total is not None and None not in known and total != sum(max(one or 0, 0) for one in known):
-        flags.append("total is not input and output")
-    tier = (counts.service_tier or counts.traffic_type or "")[:MOST_WORD]
+    flags = [TOTAL] if is_no_sum(counts.total_token_count, fields["input_total"], fields["output_total"]) else []
+    tier = (counts.service_tier or counts.traffic_type or "")[:MOST_TIER]
     return usage_of(fields, flags, tier=tier, calls=Calls(grounding=1) if grounded else NO_CALLS)
 
 
-def _by_modality(details: list[ModalityCount] | None) -> dict[str, int]:
+def _by_modality(*details: list[ModalityCount] | None) -> dict[str, int]:
     """The counts by modality; one that is told twice counts twice."""
     found: dict[str, int] = {}
-    for one in details or ():
+    for one in chain.from_iterable(filter(None, details)):
         if one.modality is not None and one.token_count is not None:
             found[one.modality] = found.get(one.modality, 0) + one.token_count
     return found

@@ -10,7 +10,7 @@ beta's `iterations` of the types `compaction` and `advisor_message` are in none 
 import msgspec
 
 from headrace.model.usage import NO_CALLS, ExtraUsage, Usage
-from headrace.protocols.usage_form import MOST_WORD, added, calls_of, usage_of
+from headrace.protocols.usage_form import MOST_TIER, added, calls_of, usage_of
 
 _EXTRA = {"compaction": "compaction", "advisor_message": "advisor", "fallback_message": "fallback"}
 """What an iteration of a type is that has a row of its own."""
@@ -93,9 +93,9 @@ def usage_from(counts: Counts, model: str) -> Usage:
         [],
         calls=calls_of(web_search=tools.web_search_requests, web_fetch=tools.web_fetch_requests) if tools else NO_CALLS,
         extra=_extra(counts.iterations, model) if counts.iterations else (),
-        tier=(counts.service_tier or "")[:MOST_WORD],
-        speed=(counts.speed or "")[:MOST_WORD],
-        geo=(counts.inference_geo or "")[:MOST_WORD],
+        tier=(counts.service_tier or "")[:MOST_TIER],
+        speed=(counts.speed or "")[:MOST_TIER],
+        geo=(counts.inference_geo or "")[:MOST_TIER],
     )
 
 

@@ -3,8 +3,9 @@
 Wire facts (openai-python 3.57.0, types/create_embedding_response.py, completion_usage.py, images_response.py,
 image_gen_completed_event.py, audio/transcription.py, audio/transcription_text_done_event.py; Cohere and Jina rerank):
 `usage` is a top-level member of the body or of one event, the last in streams; its counts are called prompt_tokens and
-completion_tokens, or input_tokens and output_tokens, or total_tokens alone where nothing is generated. Moderations,
-image variations and speech in bytes have none; transcriptions may count seconds instead.
+completion_tokens, or input_tokens and output_tokens, or total_tokens alone where nothing is generated. Beside it
+`svg_usage` is what the model used that drew in SVG. Moderations, image variations and speech in bytes have none;
+transcriptions may count seconds instead.
 """
 
 from collections.abc import Sequence
@@ -14,12 +15,12 @@ import msgspec
 
 from headrace.model.outcome import End, Outcome
 from headrace.model.problem import Problem
-from headrace.model.usage import NOTHING, Usage
+from headrace.model.usage import NOTHING, ExtraUsage, Usage
 from headrace.model.wire import BodyEnd, Plain, Sight, WireProtocol
 from headrace.protocols.features import Features
 from headrace.protocols.lenient import read_leniently
 from headrace.protocols.openai_fault import problem_from_error
-from headrace.protocols.usage_form import usage_of
+from headrace.protocols.usage_form import MOST_MODEL, TOTAL, is_no_sum, laid_over, usage_of
 from headrace.sse.event import parse
 
 MOST_WORD = 200
@@ -30,6 +31,7 @@ _GENERATES_NOTHING = frozenset((WireProtocol.EMBEDDINGS, WireProtocol.MODERATION
 
 class _Details(msgspec.Struct, gc=False):
     cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
     audio_tokens: int | None = None
     image_tokens: int | None = None
     reasoning_tokens: int | None = None
@@ -50,6 +52,13 @@ class _Counts(msgspec.Struct, gc=False):
     output_tokens_details: _Details | None = None
 
 
+class _Drawing(_Counts, gc=False):
+    """`svg_usage`."""
+
+    model: str | None = None
+    reasoning_tokens: int | None = None
+
+
 class _Choice(msgspec.Struct, gc=False):
     index: int | None = None
     text: str | None = None
@@ -58,6 +67,7 @@ class _Choice(msgspec.Struct, gc=False):
 
 class _Body(msgspec.Struct, gc=False):
     usage: _Counts | None = None
+    svg_usage: _Drawing | None = None
     model: str | None = None
     error: Any = None
     choices: list[_Choice] | None = None
@@ -69,10 +79,14 @@ _decode = msgspec.json.Decoder(_Body).decode
 class PassthroughObserver:
     """One attempt's response. Attributes are those of `protocols.interface.Observer`."""
 
-    __slots__ = ("_family", "_finishes", "_problem", "features", "saw_id", "served_model", "usage", "usage_is_final")
+    __slots__ = (
+        "_counts", "_drawing", "_family", "_finishes", "_problem", "features", "saw_id", "served_model",
+        "usage_is_final",
+    )  # fmt: skip
 
     def __init__(self, family: WireProtocol) -> None:
-        self.usage: Usage = NOTHING
+        self._counts: _Counts | None = None
+        self._drawing: _Drawing | None = None
         self.features = Features()
         self.served_model = ""
         self.saw_id = False
@@ -80,6 +94,11 @@ class PassthroughObserver:
         self._family = family
         self._finishes: dict[int, str] = {}
         self._problem: Problem | None = None
+
+    @property
+    def usage(self) -> Usage:
+        """Per field the last count that was no null."""
+        return _usage_from(self._counts, self._drawing, self._family) if self._counts is not None else NOTHING
 
     @property
     def finish_reasons(self) -> tuple[str, ...]:
@@ -142,8 +161,10 @@ class PassthroughObserver:
                 self.features.text(choice.text)
             if choice.finish_reason:
                 self._finishes[choice.index or 0] = choice.finish_reason[:MOST_WORD]
+        if body.svg_usage is not None:
+            self._drawing = body.svg_usage
         if body.usage is not None:
-            self.usage = _usage_from(body.usage, self._family)
+            self._counts = laid_over(body.usage, self._counts)
             self.usage_is_final = True
         else:
             self.features.events += 1
@@ -156,27 +177,42 @@ def error_of(body: bytes) -> Problem | None:
     return problem_from_error(read.error) if read is not None and read.error else None
 
 
-def _usage_from(counts: _Counts, family: WireProtocol) -> Usage:
-    """The gateway's form. Where the family generates nothing, a total alone is the input, and the output is 0."""
+def _usage_from(counts: _Counts, drawing: _Drawing | None, family: WireProtocol) -> Usage:
+    """The gateway's form. Where the family generates nothing, a total alone is the input, and the output is 0; what
+    makes images makes nothing else unless the details say so."""
+    fields, flags = _fields(counts)
+    if fields["output_total"] is None and family in _GENERATES_NOTHING:
+        fields["output_total"] = 0
+    if fields["input_total"] is None and counts.total_tokens is not None and fields["output_total"] is not None:
+        fields["input_total"] = counts.total_tokens - fields["output_total"]
+    if family is WireProtocol.IMAGES and counts.output_tokens_details is None:
+        fields["image_output"] = fields["output_total"]
+    if drawing is None:
+        return usage_of(fields, flags)
+    drawn, faults = _fields(drawing)
+    drawn["reasoning"] = drawing.reasoning_tokens
+    extra = ExtraUsage(kind="svg", model=(drawing.model or "")[:MOST_MODEL], usage=usage_of(drawn, faults))
+    return usage_of(fields, flags, extra=(extra,))
+
+
+def _fields(counts: _Counts) -> tuple[dict[str, int | None], list[str]]:
+    """The counts by the names of a usage's fields, and what is wrong with them."""
     into = _known(counts.prompt_tokens, counts.input_tokens)
     out = _known(counts.completion_tokens, counts.output_tokens)
-    if out is None and family in _GENERATES_NOTHING:
-        out = 0
-    if into is None and counts.total_tokens is not None and out is not None:
-        into = counts.total_tokens - out
-    details = counts.prompt_tokens_details or counts.input_tokens_details or counts.input_token_details or _Details()
-    outcome = counts.completion_tokens_details or counts.output_tokens_details or _Details()
+    of_input = counts.prompt_tokens_details or counts.input_tokens_details or counts.input_token_details or _Details()
+    of_output = counts.completion_tokens_details or counts.output_tokens_details or _Details()
     fields = {
         "input_total": into,
-        "cached_input": details.cached_tokens,
-        "audio_input": details.audio_tokens,
-        "image_input": details.image_tokens,
+        "cached_input": of_input.cached_tokens,
+        "cache_write": of_input.cache_write_tokens,
+        "audio_input": of_input.audio_tokens,
+        "image_input": of_input.image_tokens,
         "output_total": out,
-        "reasoning": outcome.reasoning_tokens,
-        "audio_output": outcome.audio_tokens,
-        "image_output": outcome.image_tokens,
+        "reasoning": of_output.reasoning_tokens,
+        "audio_output": of_output.audio_tokens,
+        "image_output": of_output.image_tokens,
     }
-    return usage_of(fields, [])
+    return fields, [TOTAL] if is_no_sum(counts.total_tokens, into, out) else []
 
 
 def _known(*values: int | None) -> int | None:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from headrace.protocols.lenient import read_leniently
-from headrace.protocols.responses_usage import Counts, ToolUsage
+from headrace.protocols.responses_usage import Counts, Tool, ToolUsage
 
 
 class Part(msgspec.Struct, gc=False):
@@ -40,6 +40,7 @@ class ResponseObject(msgspec.Struct, gc=False):
     status: str | None = None
     usage: Counts | None = None
     tool_usage: ToolUsage | None = None
+    tools: list[Tool] | None = None
     service_tier: str | None = None
     error: Any = None
     incomplete_details: Any = None

@@ -13,7 +13,7 @@ import msgspec
 
 from headrace.model.outcome import End, Outcome
 from headrace.model.problem import Kind, Problem
-from headrace.model.usage import NOTHING, Usage
+from headrace.model.usage import Usage
 from headrace.model.wire import BodyEnd, Plain, Sight
 from headrace.protocols.fault import clean_text
 from headrace.protocols.features import Features
@@ -30,8 +30,8 @@ from headrace.protocols.responses_objects import (
     read_fault,
     read_object,
 )
-from headrace.protocols.responses_usage import CALLS, Counts, ToolUsage, usage_from
-from headrace.protocols.usage_form import MOST_WORD
+from headrace.protocols.responses_usage import CALLS, Counts, ToolUsage, image_model, usage_from
+from headrace.protocols.usage_form import MOST_TIER, laid_over
 from headrace.sse.event import parse
 
 _INTERRUPTED = Problem(
@@ -92,12 +92,13 @@ class ResponsesObserver:
     """One attempt's response. Attributes are those of `protocols.interface.Observer`, and `identity`."""
 
     __slots__ = (
-        "_calls", "_counts", "_outcome", "_problem", "_refused", "_tier", "_tools", "features", "identity", "saw_id",
-        "served_model", "usage_is_final",
+        "_calls", "_counts", "_images_by", "_outcome", "_problem", "_refused", "_tier", "_tools", "features",
+        "identity", "saw_id", "served_model", "usage_is_final",
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self._counts: Counts | None = None
+        self._counts = Counts()
+        self._images_by = ""
         self._tools: ToolUsage | None = None
         self._calls: dict[str, int] = {}
         self._tier = ""
@@ -112,8 +113,9 @@ class ResponsesObserver:
 
     @property
     def usage(self) -> Usage:
-        """Per field the last count that was no null."""
-        return NOTHING if self._counts is None else usage_from(self._counts, self._tools, self._calls, self._tier)
+        """Per field the last count that was no null. Calls and the tier are told without counts too: what was cut off
+        before its counts is charged for them."""
+        return usage_from(self._counts, self._tools, self._calls, self._tier, self._images_by)
 
     @property
     def finish_reasons(self) -> tuple[str, ...]:
@@ -278,13 +280,16 @@ class ResponsesObserver:
         if response.model:
             identity.model = self.served_model = response.model
         if response.service_tier:
-            self._tier = response.service_tier[:MOST_WORD]
+            self._tier = response.service_tier[:MOST_TIER]
+        if response.tools:
+            self._images_by = image_model(response.tools) or self._images_by
         if response.tool_usage is not None:
-            self._tools = response.tool_usage
-        if response.usage is not None:
-            self._counts = self._counts or Counts()
-            self._counts.overlay(response.usage)
-            self.usage_is_final = True
+            self._tools = laid_over(response.tool_usage, self._tools)
+        counts = response.usage
+        if counts is not None:
+            if counts.output_tokens is not None:
+                self.usage_is_final = True
+            self._counts = laid_over(counts, self._counts)
 
     def _count_call(self, kind: str | None) -> None:
         """Count an item that is a call of one of the provider's own tools."""
