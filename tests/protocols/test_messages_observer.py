@@ -4,6 +4,7 @@ import pytest
 
 from headrace.model.outcome import End
 from headrace.model.problem import Kind
+from headrace.model.usage import Usage
 from headrace.model.wire import BodyEnd, Sight
 from headrace.protocols.messages_observer import MessagesObserver
 
@@ -148,6 +149,9 @@ def test_usage_is_final_until_more_comes(more: bytes) -> None:
     observer = after(START, A, without)
     assert (observer.usage_is_final, observer.usage.input_total, observer.finish_reasons) == (False, 5, ())
     assert not after(START, A, event("message_delta", delta={"stop_reason": "end_turn"})).usage_is_final
+    assert after(START, A, STOP_DELTA, without).usage_is_final
+    observer = after(START, A, event("message_delta", usage={"input_tokens": 0, "output_tokens": 0}))
+    assert (observer.usage.input_total, observer.usage.output_total, observer.usage_is_final) == (0, 0, True)
 
 
 @pytest.mark.parametrize(
@@ -247,6 +251,27 @@ def test_a_fallback_names_the_model_that_served() -> None:
         "iterations": [{"type": "message", "model": "a"}, {"type": "fallback_message", "model": "b"}],
     }
     assert after(START, event("message_delta", usage=usage), STOP).served_model == "b"
+
+
+def test_a_fallback_names_the_model_before_the_counts_do() -> None:
+    """A cut stream has served its client with that model, too."""
+    handover = block(type="fallback", to={"model": "other"}, **{"from": {"model": "claude"}})
+    assert after(START, A, handover, A).served_model == "other"
+    assert after(START, block(type="fallback", to=None)).served_model == "claude"
+
+
+def test_a_compaction_is_the_message_s_own_model_s() -> None:
+    iterations = [{"type": "compaction", "input_tokens": 7, "output_tokens": 2}]
+    delta_ = event("message_delta", usage={"output_tokens": 3, "iterations": iterations})
+    (row,) = after(START, A, delta_, STOP).usage.extra
+    assert (row.kind, row.model, row.usage) == ("compaction", "claude", Usage(input_total=7, output_total=2))
+
+
+def test_parts_are_kept_one_by_one() -> None:
+    first = {"input_tokens": 9, "cache_creation": {"ephemeral_5m_input_tokens": 3, "ephemeral_1h_input_tokens": 1}}
+    then = {"output_tokens": 3, "cache_creation": {"ephemeral_1h_input_tokens": 2}, "server_tool_use": None}
+    observer = after(event("message_start", message={"usage": first}), event("message_delta", usage=then))
+    assert observer.usage == Usage(input_total=14, cache_write=5, cache_write_5m=3, cache_write_1h=2, output_total=3)
 
 
 def test_words_are_bounded() -> None:

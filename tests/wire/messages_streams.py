@@ -9,6 +9,7 @@ from pathlib import Path
 from headrace.metering.meter import Meter
 from headrace.model.outcome import End
 from headrace.model.request import RequestHead
+from headrace.model.usage import Calls, ExtraUsage, Usage
 from headrace.model.wire import BodyEnd
 from headrace.protocols.messages import Messages
 from headrace.protocols.messages_observer import MessagesObserver
@@ -24,6 +25,42 @@ ERROR = (
     'event: error\ndata: {"type":"error","error":{"type":"api_error",'
     '"message":"Response stream interrupted, please retry"}}\n\n'
 )
+
+
+MODEL, OTHER = "claude-opus-4-6", "claude-sonnet-5"
+USAGE = Usage(input_total=9, cached_input=0, cache_write=0, cache_write_5m=0, output_total=3)
+SPLIT = Usage(
+    input_total=9, cached_input=0, cache_write=0, cache_write_5m=0, cache_write_1h=0, output_total=3, tier="standard"
+)
+THOUGHT = Usage(input_total=9, cached_input=0, cache_write=0, cache_write_5m=0, output_total=40, reasoning=30)
+CACHED = Usage(
+    input_total=14, cached_input=1, cache_write=4, cache_write_5m=3, cache_write_1h=1, output_total=16, tier="standard"
+)
+LATE = Usage(input_total=9033, cached_input=0, cache_write=4511, cache_write_5m=4511, output_total=5)
+PROVISIONAL = Usage(input_total=9, cached_input=0, cache_write=0, cache_write_5m=0, output_total=1)
+COMPACTION = Usage(input_total=100, cached_input=0, cache_write=0, cache_write_5m=0, output_total=20)
+COMPACTED = Usage(
+    input_total=9, cached_input=0, cache_write=0, cache_write_5m=0, output_total=3,
+    extra=(ExtraUsage(kind="compaction", model=MODEL, usage=COMPACTION),),
+)  # fmt: skip
+ADVICE = Usage(
+    input_total=160, cached_input=0, cache_write=0, cache_write_5m=0, output_total=70, tier="priority", geo="us"
+)
+ADVISED = Usage(
+    input_total=20, cached_input=8, cache_write=0, cache_write_5m=0, output_total=6,
+    calls=Calls(web_search=2), extra=(ExtraUsage(kind="advisor", model="claude-fable-5", usage=ADVICE),),
+    tier="priority", speed="fast", geo="us",
+)  # fmt: skip
+DECLINED = Usage(
+    input_total=83, cached_input=70, cache_write=10, cache_write_5m=10, output_total=5,
+    extra=(
+        ExtraUsage(
+            kind="fallback",
+            model=OTHER,
+            usage=Usage(input_total=81, cached_input=79, cache_write=0, cache_write_5m=0, output_total=30, reasoning=9),
+        ),
+    ),
+)  # fmt: skip
 
 
 class MessagesClient(Client):
@@ -47,13 +84,13 @@ class MessagesClient(Client):
 
 @dataclass(frozen=True)
 class Recorded:
-    """One stream. `tokens`: input, read from cache, written to cache, output; `reasoning`: of the output."""
+    """One stream. `usage` is what it reports, `served` the model that it says it is of."""
 
     name: str
     end: End = End.COMPLETED
     reason: str = "end_turn"
-    tokens: tuple[int | None, ...] = (9, 0, 0, 3)
-    reasoning: int | None = None
+    usage: Usage = USAGE
+    served: str = MODEL
     lacks: bytes = b""
 
     @cached_property
@@ -85,7 +122,7 @@ class Recorded:
 
 
 STREAMS = (
-    Recorded("plain"),
+    Recorded("plain", usage=SPLIT),
     Recorded("crlf"),
     Recorded("cr"),
     Recorded("mixed"),
@@ -96,24 +133,26 @@ STREAMS = (
     Recorded("comments"),
     Recorded("no_last_blank", lacks=b"\n\n"),
     Recorded("no_last_blank_crlf", lacks=b"\r\n"),
-    Recorded("thinking", tokens=(9, 0, 0, 40), reasoning=30),
+    Recorded("thinking", usage=THOUGHT),
     Recorded("tools", reason="tool_use"),
-    Recorded("cache", tokens=(14, 1, 4, 16)),
-    Recorded("late_usage", tokens=(9033, 0, 4511, 5)),
+    Recorded("cache", usage=CACHED),
+    Recorded("late_usage", usage=LATE),
     Recorded("two_deltas"),
     Recorded("vertex"),
-    Recorded("unknown"),
-    Recorded("compaction"),
-    Recorded("odd", tokens=(9, None, None, 3)),
+    Recorded("unknown", served="b"),
+    Recorded("compaction", usage=COMPACTED),
+    Recorded("advisor", usage=ADVISED),
+    Recorded("fallback", usage=DECLINED, served=OTHER),
+    Recorded("odd", usage=Usage(input_total=9, output_total=3), served="claude-?"),
     Recorded("utf8"),
     Recorded("max_tokens", End.INCOMPLETE, "max_tokens"),
     Recorded("window", End.INCOMPLETE, "model_context_window_exceeded"),
     Recorded("refusal", End.INCOMPLETE, "refusal"),
     Recorded("pause", reason="pause_turn"),
     Recorded("after_stop"),
-    Recorded("failed", End.FAILED, "upstream_error", (9, 0, 0, 1)),
-    Recorded("failed_unnamed", End.FAILED, "upstream_error", (9, 0, 0, 1)),
-    Recorded("failed_text", End.FAILED, "upstream_error", (9, 0, 0, 1)),
+    Recorded("failed", End.FAILED, "upstream_error", PROVISIONAL),
+    Recorded("failed_unnamed", End.FAILED, "upstream_error", PROVISIONAL),
+    Recorded("failed_text", End.FAILED, "upstream_error", PROVISIONAL),
 )
 
 

@@ -24,10 +24,9 @@ def assert_faithful(stream: Recorded, client: Client) -> None:
     """All that the client got is the stream, and what is known of it is the same however it came."""
     assert client.body == stream.delivered
     assert (client.outcome.end, client.outcome.reason) == (stream.end, stream.reason)
-    usage = client.meter.observer.usage
-    assert (usage.input_total, usage.cached_input, usage.cache_write, usage.output_total) == stream.tokens
-    assert usage.reasoning == stream.reasoning
-    assert client.meter.observer.usage_is_final is (stream.end is not End.FAILED)
+    observer = client.meter.observer
+    assert (observer.usage, observer.served_model) == (stream.usage, stream.served)
+    assert observer.usage_is_final is (stream.end is not End.FAILED)
     trace = client.trace
     assert trace.hash_in() == sha256(client.relayed).hexdigest()
     assert (trace.received, trace.removed) == (len(stream.data), len(stream.removed))

@@ -17,13 +17,14 @@ import msgspec
 
 from headrace.model.outcome import End, Outcome
 from headrace.model.problem import Kind, Problem
-from headrace.model.usage import NOTHING, Usage
+from headrace.model.usage import Usage
 from headrace.model.wire import BodyEnd, Plain, Sight
 from headrace.protocols.features import Features
 from headrace.protocols.lenient import read_leniently
 from headrace.protocols.messages_fault import problem_from_error
-from headrace.protocols.messages_usage import Counts, usage_from
+from headrace.protocols.messages_usage import Counts, fallback_model, usage_from
 from headrace.protocols.plain import messages_texts
+from headrace.protocols.usage_form import laid_over
 from headrace.sse.event import parse
 
 MOST_WORD = 200
@@ -60,14 +61,21 @@ class _Delta(msgspec.Struct, gc=False):
     delta: _Piece | None = None
 
 
+class _Other(msgspec.Struct, gc=False):
+    """The model that goes on from here."""
+
+    model: str | None = None
+
+
 class _Block(msgspec.Struct, gc=False):
-    """A content block: as it begins in a stream, or whole in a reply without streaming."""
+    """A content block: as it begins in a stream, or whole in a reply without streaming. `to` is a fallback's."""
 
     type: str | None = None
     text: str | None = None
     thinking: str | None = None
     name: str | None = None
     input: Any = None
+    to: _Other | None = None
 
 
 class _Stop(msgspec.Struct, gc=False):
@@ -103,12 +111,11 @@ class MessagesObserver:
     """One attempt's response. Attributes are those of `protocols.interface.Observer`."""
 
     __slots__ = (
-        "_counts", "_done", "_named", "_problem", "_stop_reason", "_unheard", "begun", "features", "saw_id",
-        "served_model", "usage", "usage_is_final",
+        "_counts", "_done", "_model", "_named", "_problem", "_stop_reason", "_unheard", "begun", "features", "saw_id",
+        "served_model", "usage_is_final",
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.usage: Usage = NOTHING
         self.features = Features()
         self.served_model = ""
         self.usage_is_final = False
@@ -116,11 +123,17 @@ class MessagesObserver:
         self.begun = False
         """Whether any event came that is no heartbeat."""
         self._counts = Counts()
+        self._model = ""
         self._stop_reason: str | None = None
         self._done = False
         self._named = False
         self._problem: Problem | None = None
         self._unheard: Problem | None = None
+
+    @property
+    def usage(self) -> Usage:
+        """Per field the last count that was no null; provisional until a message_delta has come."""
+        return usage_from(self._counts, self._model)
 
     @property
     def finish_reasons(self) -> tuple[str, ...]:
@@ -194,7 +207,7 @@ class MessagesObserver:
         if message is None:
             return Outcome(End.COMPLETED, "unreadable")
         self._note(message)
-        self.usage_is_final = message.usage is not None
+        self.usage_is_final = message.usage is not None and message.usage.output_tokens is not None
         self._done = True
         return self._good_end()
 
@@ -271,8 +284,9 @@ class MessagesObserver:
         if seen.delta is not None and seen.delta.stop_reason is not None:
             self._stop_reason = seen.delta.stop_reason[:MOST_WORD]
         if seen.usage is not None:
+            if seen.usage.output_tokens is not None:
+                self.usage_is_final = True
             self._overlay(seen.usage)
-            self.usage_is_final = seen.usage.output_tokens is not None
 
     def _see_error(self, error: object, heard: bool) -> Sight:
         """An error. One without its name among events that have theirs is skipped by SDKs, so it ends nothing: what
@@ -289,7 +303,7 @@ class MessagesObserver:
 
     def _note(self, message: _Message) -> None:
         if message.model:
-            self.served_model = message.model[:MOST_WORD]
+            self._model = self.served_model = message.model[:MOST_WORD]
         if message.stop_reason is not None:
             self._stop_reason = message.stop_reason[:MOST_WORD]
         for block in message.content or ():
@@ -298,11 +312,9 @@ class MessagesObserver:
             self._overlay(message.usage)
 
     def _overlay(self, usage: Counts) -> None:
-        self._counts.overlay(usage)
-        self.usage = usage_from(self._counts, self.served_model)
-        for iteration in usage.iterations or ():
-            if iteration.type == "fallback_message" and iteration.model:
-                self.served_model = iteration.model[:MOST_WORD]
+        self._counts = laid_over(usage, self._counts)
+        if served := fallback_model(usage.iterations):
+            self.served_model = served[:MOST_WORD]
 
     def _count(self, piece: _Piece) -> None:
         for text in (piece.text, piece.thinking, piece.partial_json, piece.content):
@@ -312,7 +324,10 @@ class MessagesObserver:
                 self.usage_is_final = False
 
     def _count_block(self, block: _Block) -> bool:
-        """Count what a block holds already; whether it is more than the empty beginning of a text."""
+        """Count what a block holds already; whether it is more than the empty beginning of a text. A fallback's names
+        the model that goes on, long before the counts do."""
+        if block.to is not None and block.to.model:
+            self.served_model = block.to.model[:MOST_WORD]
         texts = [block.text, block.thinking, block.name]
         if block.input:
             texts.append(json.dumps(block.input, ensure_ascii=False))

@@ -2,21 +2,36 @@
 
 Wire facts (anthropic-python 2.14.0, types/usage.py, message_delta_usage.py, beta/beta_usage.py): counts are running
 totals, so a later one replaces an earlier one; `input_tokens` holds neither of the two cache counts; `output_tokens`
-holds thinking; what was written to the cache lives for five minutes where `cache_creation` does not say otherwise; the
-beta's `iterations` of the types `compaction` and `advisor_message` are in none of the top-level counts; those of
-`fallback_message` are in them, and are another model's.
+holds thinking; what was written to the cache lives for five minutes where `cache_creation` does not say otherwise.
+
+The beta's `iterations` of the types `compaction` and `advisor_message` are in none of the top-level counts. Where one
+of them is a `fallback_message`, the model that was asked declined and another answered: the top-level counts are then
+the other's alone, those of a model that declined stand in iterations of the type `message` with its name, and one that
+had generated nothing by then is not charged.
 """
+
+from typing import NamedTuple
 
 import msgspec
 
-from headrace.model.usage import NO_CALLS, ExtraUsage, Usage
-from headrace.protocols.usage_form import MOST_TIER, added, calls_of, usage_of
+from headrace.model.usage import NO_CALLS, Calls, ExtraUsage, Usage
+from headrace.protocols.usage_form import MOST_MODEL, MOST_TIER, added, calls_of, usage_of
 
-_EXTRA = {"compaction": "compaction", "advisor_message": "advisor", "fallback_message": "fallback"}
-"""What an iteration of a type is that has a row of its own."""
+_ROWS = {"compaction": "compaction", "advisor_message": "advisor"}
+"""What an iteration is that stands in no top-level count."""
 MOST_EXTRA = 8
 """Rows that an entry has room for."""
-_MOST_MODEL = 200
+_NOTHING = {"input_total": 0, "output_total": 0}
+_Fields = dict[str, int | None]
+"""Counts, by the names of a usage's fields."""
+
+
+class _Row(NamedTuple):
+    """What another model used."""
+
+    kind: str
+    model: str
+    counts: _Fields
 
 
 class CacheCreation(msgspec.Struct, gc=False):
@@ -24,6 +39,9 @@ class CacheCreation(msgspec.Struct, gc=False):
 
     ephemeral_5m_input_tokens: int | None = None
     ephemeral_1h_input_tokens: int | None = None
+
+
+_NO_SPLIT = CacheCreation()
 
 
 class OutputDetails(msgspec.Struct, gc=False):
@@ -66,60 +84,88 @@ class Counts(msgspec.Struct, gc=False):
     speed: str | None = None
     inference_geo: str | None = None
 
-    def overlay(self, newer: "Counts") -> None:
-        """Take every member that `newer` says. What it leaves out or says as null stays."""
-        for name in self.__struct_fields__:
-            value = getattr(newer, name)
-            if value is not None:
-                setattr(self, name, value)
+
+def fallback_model(iterations: list[Iteration] | None) -> str | None:
+    """The model that answered in place of the one that was asked; None where that one answered."""
+    served = (one.model or "" for one in reversed(iterations or ()) if one.type == "fallback_message")
+    return next(served, None)
 
 
 def usage_from(counts: Counts, model: str) -> Usage:
-    """The gateway's form: totals that include their parts; None where nothing was said. `model` is the one that served
-    it: a compaction is its own.
+    """The gateway's form: totals that include their parts, and a row for each other model; None where nothing was said.
 
-    `input_total` = input_tokens + cache read + cache creation. A fallback's tokens are taken out of the totals, since
-    they have a row of their own.
+    `model` is the message's own, which a compaction is made by. `input_total` = input_tokens + cache read + cache
+    creation.
     """
-    details, tools = counts.output_tokens_details, counts.server_tool_use
-    fields = _input(counts) | {"output_total": counts.output_tokens}
-    for one in counts.iterations or ():
-        if one.type == "fallback_message":
-            other = _input(one) | {"output_total": one.output_tokens}
-            fields = {name: _less(value, other[name]) for name, value in fields.items()}
-    fields["reasoning"] = details.thinking_tokens if details is not None else None
-    return usage_of(
-        fields,
-        [],
-        calls=calls_of(web_search=tools.web_search_requests, web_fetch=tools.web_fetch_requests) if tools else NO_CALLS,
-        extra=_extra(counts.iterations, model) if counts.iterations else (),
-        tier=(counts.service_tier or "")[:MOST_TIER],
-        speed=(counts.speed or "")[:MOST_TIER],
-        geo=(counts.inference_geo or "")[:MOST_TIER],
-    )
-
-
-def _extra(iterations: list[Iteration], model: str) -> tuple[ExtraUsage, ...]:
-    """What stands in no top-level count, by model."""
-    return tuple(
-        ExtraUsage(
-            kind=_EXTRA[one.type],
-            model=(one.model or model)[:_MOST_MODEL],
-            usage=usage_of(_input(one) | {"output_total": one.output_tokens}, []),
+    fields, flags = _fields(counts), list[str]()
+    fields["reasoning"] = details.thinking_tokens if (details := counts.output_tokens_details) is not None else None
+    calls = _calls(tools) if (tools := counts.server_tool_use) is not None else NO_CALLS
+    tier, speed, geo = _word(counts.service_tier), _word(counts.speed), _word(counts.inference_geo)
+    extra: tuple[ExtraUsage, ...] = ()
+    if counts.iterations:
+        fields, rows = _by_model(fields, counts.iterations, model)
+        # Tier and place are the request's; speed is a mode of the model's, which an advisor need not have.
+        extra = tuple(
+            ExtraUsage(
+                kind=row.kind,
+                model=row.model[:MOST_MODEL],
+                usage=usage_of(row.counts, [], tier=tier, geo=geo, speed=speed if row.kind != "advisor" else ""),
+            )
+            for row in _few(rows, flags)
         )
-        for one in iterations[:MOST_EXTRA]
-        if one.type in _EXTRA
-    )
+    return usage_of(fields, flags, calls=calls, extra=extra, tier=tier, speed=speed, geo=geo)
 
 
-def _less(whole: int | None, part: int | None) -> int | None:
-    return whole if whole is None or part is None else whole - part
+def _calls(tools: ServerTools) -> Calls:
+    return calls_of(web_search=tools.web_search_requests, web_fetch=tools.web_fetch_requests)
 
 
-def _input(counts: Counts | Iteration) -> dict[str, int | None]:
-    """The counts of the input, by the names of a usage's fields."""
+def _word(word: str | None) -> str:
+    return word[:MOST_TIER] if word else ""
+
+
+def _by_model(top: _Fields, iterations: list[Iteration], model: str) -> tuple[_Fields, list[_Row]]:
+    """The counts of the model that was asked, and of each other one. `top` are the top-level counts."""
+    rows = [_Row(_ROWS[one.type], one.model or model, _fields(one)) for one in iterations if one.type in _ROWS]
+    served = fallback_model(iterations)
+    if served is None:
+        return top, rows
+    hops: dict[str | None, _Fields] = {}
+    for one in iterations:
+        if one.type == "fallback_message":
+            _add(hops.setdefault(served, {}), one)
+        elif one.type == "message":
+            _add(hops.setdefault(one.model, {}), one)
+    hops[served]["reasoning"] = top["reasoning"]
+    hops = {name: hop for name, hop in hops.items() if name == served or hop["output_total"]}
+    asked = next((one.model for one in iterations if one.type == "message" and one.model != served), None)
+    own = hops.pop(asked, None)
+    rows += (_Row("fallback", name or "", hop) for name, hop in hops.items())
+    return own or dict(_NOTHING), rows
+
+
+def _add(hop: _Fields, one: Iteration) -> None:
+    for name, count in _fields(one).items():
+        hop[name] = added(hop.get(name), count)
+
+
+def _few(rows: list[_Row], flags: list[str]) -> list[_Row]:
+    """No more rows than there is room for: what follows is added to one of the same kind and model."""
+    kept = rows[:MOST_EXTRA]
+    for row in rows[MOST_EXTRA:]:
+        same = next((one for one in kept if one[:2] == row[:2]), None)
+        if same is None:
+            flags.append("more models than an entry has room for")
+            continue
+        for name, count in row.counts.items():
+            same.counts[name] = added(same.counts.get(name), count)
+    return kept
+
+
+def _fields(counts: Counts | Iteration) -> _Fields:
+    """The counts but for reasoning."""
     read, write = counts.cache_read_input_tokens, counts.cache_creation_input_tokens
-    split = counts.cache_creation or CacheCreation()
+    split = counts.cache_creation or _NO_SPLIT
     write_5m, write_1h = split.ephemeral_5m_input_tokens, split.ephemeral_1h_input_tokens
     if write is None:
         write = added(write_5m, write_1h)
@@ -134,4 +180,5 @@ def _input(counts: Counts | Iteration) -> dict[str, int | None]:
         "cache_write": write,
         "cache_write_5m": write_5m,
         "cache_write_1h": write_1h,
+        "output_total": counts.output_tokens,
     }
