@@ -16,7 +16,7 @@ from headrace.cli.entry_summary import (
 from headrace.model.entry import Checkpoint, Entry, Money, Opened, Wire
 from headrace.model.outcome import End
 from headrace.model.problem import Kind
-from headrace.model.usage import Usage
+from headrace.model.usage import ExtraUsage, Usage
 from tests.cli.entries import PLAIN
 
 FAILED_OVER = "east: 503 upstream_error after 0.100 s; then west: 200 after 1.399 s"
@@ -163,6 +163,11 @@ def test_what_the_client_saw(fields: dict[str, object], words: str) -> None:
     [
         ("upstream", Usage(input_total=9, output_total=20, reasoning=5),
          "9 in, 20 out (5 of them reasoning); as the upstream reported"),
+        ("upstream",
+         Usage(input_total=9, cached_input=4, output_total=0,
+               extra=(ExtraUsage(kind="fallback", model="a", usage=Usage(input_total=30, output_total=5)),
+                      ExtraUsage(kind="advisor", model="b", usage=Usage(input_total=3)))),
+         "9 in (4 of them from a cache), 0 out, and by other models 33 in, 5 out; as the upstream reported"),
         ("upstream_partial", Usage(input_total=9),
          "9 in, an unknown number out; partial: the upstream's last report before the end"),
         ("none", Usage(), "none: the upstream reported nothing"),

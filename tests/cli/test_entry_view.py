@@ -199,7 +199,11 @@ def test_usage_beside_tokens() -> None:
     said = facts(changed(usage=usage), "usage")
     assert (said["of that for 5 minutes"], said["of it images"]) == ("3 tokens", "4 tokens")
     assert (said["web search"], said["file search"]) == ("2 calls", "1 call")
-    assert (said["image generation"], said["tier"]) == ("0 in, 7 out, by img", "flex, eu")
+    assert (said["image generation"], said["tier"]) == ("an unknown number in, 7 out, by img", "flex, eu")
+    unnamed = changed(
+        usage=Usage(extra=(ExtraUsage(kind="svg", model="", usage=Usage(input_total=1, output_total=0)),))
+    )
+    assert facts(unnamed, "usage")["svg"] == "1 in, 0 out, by a model that was not named"
 
 
 def test_money_with_what_it_was_made_of() -> None:

@@ -29,7 +29,7 @@ FULL = Entry(
     detail="reset by peer",
     status=200,
     served_model="m-1",
-    usage=Usage(input_total=9, cached_input=2, output_total=4),
+    usage=Usage(input_total=9, cached_input=2, cache_write=0, output_total=4, reasoning=1, tier="flex"),
     usage_origin="upstream_partial",
     attempts=(
         AttemptLine(channel="a", credential="x", upstream_model="m", started_s=0.0, ended_s=0.1, status=503),
@@ -72,7 +72,10 @@ def test_a_whole_line() -> None:
         "first_event_s": 0.25,
         "input_total": 9,
         "cached_input": 2,
+        "cache_write": 0,
         "output_total": 4,
+        "reasoning": 1,
+        "tier": "flex",
         "usage_origin": "upstream_partial",
         "client_request_id": "mine",
     }

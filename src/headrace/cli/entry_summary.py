@@ -114,7 +114,14 @@ def usage_words(entry: Entry | Checkpoint) -> str:
     origin = ORIGINS.get(entry.usage_origin, entry.usage_origin)
     if not entry.usage.known:
         return origin
-    return f"{_totals(entry.usage)}; {origin}"
+    return f"{total_words(entry.usage)}{_others(entry.usage)}; {origin}"
+
+
+def total_words(usage: Usage) -> str:
+    """`9 in (4 of them from a cache), 20 out`."""
+    cached = f" ({usage.cached_input} of them from a cache)" if usage.cached_input else ""
+    thought = f" ({usage.reasoning} of them reasoning)" if usage.reasoning else ""
+    return f"{_count(usage.input_total)} in{cached}, {_count(usage.output_total)} out{thought}"
 
 
 def money_words(money: Money) -> str:
@@ -189,10 +196,11 @@ def _attempt(attempt: AttemptLine) -> str:
     return f"{attempt.channel}: {status}{verdict} after {seconds(attempt.ended_s - attempt.started_s)}"
 
 
-def _totals(usage: Usage) -> str:
-    cached = f" ({usage.cached_input} of them from a cache)" if usage.cached_input else ""
-    thought = f" ({usage.reasoning} of them reasoning)" if usage.reasoning else ""
-    return f"{_count(usage.input_total)} in{cached}, {_count(usage.output_total)} out{thought}"
+def _others(usage: Usage) -> str:
+    """What other models used, in brief: it is in no total."""
+    into = sum(one.usage.input_total or 0 for one in usage.extra)
+    out = sum(one.usage.output_total or 0 for one in usage.extra)
+    return f", and by other models {into} in, {out} out" if usage.extra else ""
 
 
 def _unpriced(word: str) -> str:

@@ -16,6 +16,7 @@ from headrace.cli.entry_summary import (
     fault_words,
     seconds,
     summary,
+    total_words,
     usage_words,
 )
 from headrace.cli.moments import words_of
@@ -159,8 +160,8 @@ def _usage(entry: Entry) -> Iterator[tuple[str, str]]:
         if calls:
             yield name.replace("_", " "), "1 call" if calls == 1 else f"{calls} calls"
     for extra in entry.usage.extra:
-        counts = f"{extra.usage.input_total or 0} in, {extra.usage.output_total or 0} out"
-        yield extra.kind.replace("_", " "), f"{counts}, by {extra.model}"
+        by = extra.model or "a model that was not named"
+        yield extra.kind.replace("_", " "), f"{total_words(extra.usage)}, by {by}"
     served = ", ".join(filter(None, (entry.usage.tier, entry.usage.speed, entry.usage.geo)))
     if served:
         yield "tier", served

@@ -36,7 +36,10 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     first_event_s: float | None = None
     input_total: int | None = None
     cached_input: int | None = None
+    cache_write: int | None = None
     output_total: int | None = None
+    reasoning: int | None = None
+    tier: str = ""
     usage_origin: str = "none"
     client_request_id: str = ""
 
@@ -78,7 +81,10 @@ def line(entry: Entry, node: str, slot: int) -> bytes:
                 first_event_s=entry.wire.first_event_s,
                 input_total=usage.input_total,
                 cached_input=usage.cached_input,
+                cache_write=usage.cache_write,
                 output_total=usage.output_total,
+                reasoning=usage.reasoning,
+                tier=usage.tier,
                 usage_origin=entry.usage_origin,
                 client_request_id=entry.client_request_id,
             )
