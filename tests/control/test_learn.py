@@ -11,7 +11,7 @@ from headrace.control.learn import Lessons
 from headrace.metering.estimate import MESSAGES, TEXT, input_tokens, output_tokens
 from headrace.model.entry import Entry
 from headrace.model.estimate import NO_TEXT, Ratios, TextCount
-from headrace.model.usage import Usage
+from headrace.model.usage import ExtraUsage, Usage
 from headrace.protocols.features import Features
 from tests.metering.counted_texts import TOKENIZERS, Counted, counted_texts
 
@@ -173,6 +173,15 @@ def test_only_the_upstreams_own_figures_teach(origin: str) -> None:
     usage = Usage(input_total=1_000, output_total=1_000, cached_input=500)
     assert not taught([entry(usage, TEXTUAL, TEXTUAL, origin=origin)] * 50).learned()
     assert not taught([entry(usage, TEXTUAL, TEXTUAL, model="")] * 50).learned()
+
+
+def test_where_other_models_took_part_nothing_is_taught() -> None:
+    usage = Usage(
+        input_total=1_000,
+        output_total=1_000,
+        extra=(ExtraUsage(kind="fallback", model="x", usage=Usage(input_total=1)),),
+    )
+    assert not taught([entry(usage, TEXTUAL, TEXTUAL)] * 50).learned()
 
 
 @pytest.mark.parametrize("shown", [True, False])

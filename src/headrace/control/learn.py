@@ -48,8 +48,9 @@ class Lessons:
         self._models: OrderedDict[str, _Model] = OrderedDict()
 
     def add(self, entry: Entry) -> None:
-        """Learn from one entry, if its usage is the upstream's own and final."""
-        if entry.usage_origin != "upstream" or not entry.model:
+        """Learn from one entry, if its usage is the upstream's own and final. Where other models took part, the totals
+        are not those of the whole text."""
+        if entry.usage_origin != "upstream" or not entry.model or entry.usage.extra:
             return
         model = self._models.get(entry.model)
         if model is None:
