@@ -198,6 +198,8 @@ def test_a_failure_of_which_nothing_is_reported_is_free() -> None:
     text = "the wheel turns " * 50
     assert of.bill(observer(text=text, final=False), End.FAILED, begun=True).money.charge == 0
     assert of.bill(observer(reported=(1, 3), text=text), End.FAILED, begun=True).money.charge == 48_000
+    early = of.bill(observer(reported=(1, 3), final=False, text=text), End.FAILED, begun=True)
+    assert (early.money.charge, early.origin) == (48_000, "upstream_partial"), "what it reported, and no estimate"
 
 
 def test_the_factors_of_key_and_owner_are_multiplied() -> None:

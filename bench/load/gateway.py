@@ -142,8 +142,8 @@ def start_gateway(name: str, launcher: Launcher, upstream: Upstream, directory: 
         commands = {pid: procfs.command(pid) for pid in pids}
         return Gateway(name, port, process, pids, workers, commands, tuple(before))
     except BaseException:
-        for one in reversed(started):
-            one.stop()
+        for begun in reversed(started):
+            begun.stop()
         raise
 
 

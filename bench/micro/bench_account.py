@@ -24,8 +24,8 @@ from headrace.model.limits import NANO, Budget, Limits, Window
 from headrace.model.outcome import End
 from headrace.model.owner import Owner
 from headrace.model.price import Price, Rates
-from headrace.model.request import Asked, Call
-from headrace.model.wire import WireProtocol
+from headrace.model.request import Call
+from headrace.model.wire import Asked, WireProtocol
 from headrace.protocols.chat import Chat
 from headrace.protocols.sent import count_request, rough_tokens
 from headrace.routing.catalogue import Catalogue

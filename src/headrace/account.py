@@ -11,7 +11,7 @@ from typing import Any
 from headrace.admission.limits import allowances, claims, multiplier, refusal, room_headers
 from headrace.journal.logbook import NOTHING_SPENT, Bill, Spending
 from headrace.metering.charge import FREE, MOST_AMOUNT, NO_COST, amount_of, charge_of, money_of
-from headrace.metering.estimate import completed_usage, input_tokens
+from headrace.metering.estimate import NONE, PARTIAL, UPSTREAM, completed_usage, input_tokens
 from headrace.metering.price import Cost, cost_of, rounded
 from headrace.model.allowance import Claim, Denial, Lease
 from headrace.model.channel import Model
@@ -181,7 +181,7 @@ class Account:
             return NOTHING_SPENT
         cost = self._cost(usage)
         self._failed += cost
-        return Spending(usage, "upstream_partial", amount_of(cost))
+        return Spending(usage, PARTIAL, amount_of(cost))
 
     # ---- after
 
@@ -190,16 +190,16 @@ class Account:
         `begun` tells whether any of it has come."""
         call = self._call
         if call is None or observer is None:
-            return self._billed(NOTHING, "none", NO_COST, NO_TEXT)
+            return self._billed(NOTHING, NONE, NO_COST, NO_TEXT)
         generated = observer.features.counted()
         reported, is_final = observer.usage, observer.usage_is_final
         if call.operation in FREE:
-            return self._billed(NOTHING, "none", NO_COST, generated)
-        if call.operation in _GENERATES and not (end is End.FAILED and not reported.known):
-            sent, key = self._sent_for(is_final), self._key.name
+            return self._billed(NOTHING, NONE, NO_COST, generated)
+        if call.operation in _GENERATES and end is not End.FAILED:
+            sent, key = self._sent_for(reported, is_final), self._key.name
             usage, origin = completed_usage(reported, is_final, sent, generated, self._learned(), key=key, begun=begun)
         else:
-            usage, origin = reported, ("upstream" if is_final else "upstream_partial") if reported.known else "none"
+            usage, origin = reported, (UPSTREAM if is_final else PARTIAL) if reported.known else NONE
         return self._billed(usage, origin, self._charge(usage, origin, end), generated)
 
     def _charge(self, usage: Usage, origin: str, end: End | None) -> Cost:
@@ -207,9 +207,10 @@ class Account:
         price = self._price(self._route)
         return charge_of(usage, origin, price, self._price_of, completed=end is End.COMPLETED)
 
-    def _sent_for(self, is_final: bool) -> TextCount:
+    def _sent_for(self, reported: Usage, is_final: bool) -> TextCount:
         """Counts over the request's text, made now if they are needed and the body is still there."""
-        return NO_TEXT if self._sent is None and is_final else self.count_sent()
+        is_told = is_final and reported.input_total is not None
+        return NO_TEXT if self._sent is None and is_told else self.count_sent()
 
     def _billed(self, usage: Usage, origin: str, charge: Cost, generated: TextCount) -> Bill:
         money = money_of(charge, self._failed, self._price(self._route), self._multiplier())
