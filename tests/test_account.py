@@ -43,9 +43,8 @@ class Given:
     claims: Sequence[Claim]
     settled: list[tuple[int, int]] = field(default_factory=list)
 
-    @property
-    def rooms(self) -> Sequence[Room]:
-        return [Room(None, 0.0, None, 0.0) for _ in self.claims]
+    def room(self, number: int) -> Room:
+        return Room(None, 0.0, None, 0.0)
 
     def settle(self, tokens: int, amount: int) -> None:
         self.settled.append((tokens, amount))

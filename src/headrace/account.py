@@ -8,11 +8,11 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
-from headrace.admission.limits import allowances, claims, multiplier, refusal, room_headers
+from headrace.admission.limits import claims, multiplier, refusal, room_headers
 from headrace.journal.logbook import NOTHING_SPENT, Bill, Spending
 from headrace.metering.charge import FREE, MOST_AMOUNT, NO_COST, amount_of, charge_of, money_of
 from headrace.metering.estimate import NONE, PARTIAL, UPSTREAM, completed_usage, input_tokens
-from headrace.metering.price import Cost, cost_of, rounded
+from headrace.metering.price import Cost, cost_of, hold_of, rounded
 from headrace.model.allowance import Claim, Denial, Lease
 from headrace.model.channel import Model
 from headrace.model.estimate import NO_TEXT, Learned, TextCount
@@ -68,7 +68,7 @@ class Account:
         """Take what the exchange may need, all or nothing; it may wait for room. None: it may run."""
         self._call, self._model = call, model
         key = self._key
-        of = allowances(key, self._catalogue.owner(key.owner))
+        of = self._catalogue.allowances(key)
         if not of:
             return None
         tokens = self._asked_tokens()
@@ -104,20 +104,19 @@ class Account:
             learned.output_p95 if learned is not None else None,
         )
         output = min((bound for bound in bounds if bound is not None), default=OUTPUT_TOKENS)
-        most, before = 0, None
-        usage = Usage(input_total=tokens, output_total=output)
-        for price in map(self._price, candidates):
+        most = 0
+        for candidate in candidates:
+            price = self._price(candidate)
             if price is None:
                 return None
-            if price is not before:  # most often all candidates have the model's
-                most, before = max(most, cost_of(usage, price, self._price_of).millionths), price
+            most = max(most, hold_of(tokens, output, price))
         return min(rounded(most, self._multiplier()), MOST_AMOUNT)
 
     def room_headers(self, dialect: Dialect) -> Headers:
         """What the key's own limits have left behind this exchange; nothing where it has none."""
         if self._lease is None or not self._key.limits.limited:
             return []
-        return room_headers(dialect, self._key.limits, self._lease.rooms[0], time.time())
+        return room_headers(dialect, self._key.limits, self._lease.room(0), time.time())
 
     def count_sent(self) -> TextCount:
         """Counts over the request's text; to be asked for before the body is dropped, or not to be had."""

@@ -2,8 +2,8 @@
 
 import pytest
 
-from headrace.admission.limits import allowances, claims, multiplier, refusal, room_headers
-from headrace.model.allowance import Denial, Limit, Room, window_start
+from headrace.admission.limits import claims, multiplier, refusal, room_headers
+from headrace.model.allowance import Denial, Limit, Room, allowances, window_start
 from headrace.model.key import Key
 from headrace.model.limits import NANO, Budget, Limits, Window
 from headrace.model.owner import Owner

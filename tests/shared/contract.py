@@ -76,7 +76,8 @@ class Contract:
             asked = [claim(requests_per_minute=5, tokens_per_minute=100, tokens=30), claim("owner:o", concurrent=9)]
             granted(await counters.claim(asked))
             await stage.pass_time(5)
-            key, owner = granted(await counters.claim(asked)).rooms
+            lease = granted(await counters.claim(asked))
+            key, owner = lease.room(0), lease.room(1)
             assert (key.requests_left, key.tokens_left) == (3, 40)
             assert 59 <= key.requests_reset_s <= 60
             assert 59 <= key.tokens_reset_s <= 60

@@ -99,7 +99,7 @@ class Machine(RuleBasedStateMachine):
             plain.tokens.append((second, tokens))
             plain.running += 1
             plain.held += hold if BUDGETS[name] else 0
-        assert [one.requests_left for one in found.rooms] == [
+        assert [found.room(number).requests_left for number in range(len(subjects))] == [
             None
             if (limit := LIMITS[name].requests_per_minute) is None
             else limit - self.plain[name].requests_at(second)

@@ -239,6 +239,7 @@ def test_parts_of_the_dead_are_counted_once_when_the_ledger_folds_them(stage: Va
             counters.cover(nothing_spent(asked))
         (await admitted(one, asked)).settle(0, 5)
         (await admitted(gone, asked)).settle(0, 70)
+        await balance(gone, asked)  # behind the settlement, on its own connection
         assert (await balance(one, asked)).spent == 75
         gone.close()
         told = [

@@ -4,12 +4,11 @@ headers that tell it how much is left."""
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
 
-from headrace.model.allowance import Claim, Denial, Limit, Room, window_end, window_start
+from headrace.model.allowance import Allowance, Claim, Denial, Limit, Room, window_end, window_start
 from headrace.model.headers import Headers
 from headrace.model.key import Key
-from headrace.model.limits import NANO, Budget, Limits
+from headrace.model.limits import NANO, Limits
 from headrace.model.owner import Owner
 from headrace.model.problem import Kind, Problem
 from headrace.model.wire import Dialect
@@ -26,24 +25,6 @@ _OPENAI, _ANTHROPIC = (
 """Names of the headers for requests and for tokens, in the order of `_PARTS`. Spelled once: each request has them."""
 
 _WHOSE = {"key": "this API key", "owner": "the owner of this API key"}
-
-
-class Allowance(NamedTuple):
-    """What one subject may use."""
-
-    subject: str
-    limits: Limits
-    budget: Budget | None
-
-
-def allowances(key: Key, owner: Owner | None) -> tuple[Allowance, ...]:
-    """Those of the key and its owner that limit anything: the key's first."""
-    found: tuple[Allowance, ...] = ()
-    if key.is_limited:
-        found = (Allowance(f"key:{key.name}", key.limits, key.budget),)
-    if owner is not None and owner.is_limited:
-        found += (Allowance(f"owner:{owner.name}", owner.limits, owner.budget),)
-    return found
 
 
 def multiplier(key: Key, owner: Owner | None) -> int:

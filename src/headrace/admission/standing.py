@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from headrace.admission.limits import Allowance, claims
-from headrace.model.allowance import Balance, Claim, window_end
+from headrace.admission.limits import claims
+from headrace.model.allowance import Allowance, Balance, Claim, window_end
 from headrace.model.key import Key
 from headrace.model.limits import Budget, Limits, decimal_text
 from headrace.model.owner import Owner

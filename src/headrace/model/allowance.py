@@ -13,7 +13,9 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
+from headrace.model.key import Key
 from headrace.model.limits import Budget, Limits, Window
+from headrace.model.owner import Owner
 
 
 class Limit(Enum):
@@ -25,6 +27,24 @@ class Limit(Enum):
     BUDGET = "budget"
     UNKNOWN = "unknown"
     """It cannot be told: the store does not answer (and the policy is to refuse), or what was spent is not known."""
+
+
+class Allowance(NamedTuple):
+    """What one subject may use."""
+
+    subject: str
+    limits: Limits
+    budget: Budget | None
+
+
+def allowances(key: Key, owner: Owner | None) -> tuple[Allowance, ...]:
+    """Those of the key and its owner that limit anything: the key's first."""
+    found: tuple[Allowance, ...] = ()
+    if key.is_limited:
+        found = (Allowance(f"key:{key.name}", key.limits, key.budget),)
+    if owner is not None and owner.is_limited:
+        found += (Allowance(f"owner:{owner.name}", owner.limits, owner.budget),)
+    return found
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False):
@@ -88,9 +108,8 @@ class Balance:
 class Lease(Protocol):
     """What one exchange has been given."""
 
-    @property
-    def rooms(self) -> Sequence[Room]:
-        """By claim, as they were just behind it."""
+    def room(self, number: int) -> Room:
+        """What was left just behind the claim in that place."""
 
     def settle(self, tokens: int, amount: int) -> None:
         """Give the places back; count `tokens` (all of them, with those of the claim) and `amount` (nano-units) in

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 
+from headrace.model.allowance import Allowance, allowances
 from headrace.model.catalogue import CatalogueParts
 from headrace.model.channel import Channel, Model, Route
 from headrace.model.key import Key
@@ -39,8 +40,8 @@ class Catalogue:
     """One version of what may be asked for. A change is a new catalogue; an exchange keeps the one it began with."""
 
     __slots__ = (
-        "_by_digest", "_by_shape", "_exact", "_homes", "_offered", "_places", "_shapes", "channels", "keys",
-        "keys_are_known", "models", "owners", "stream",
+        "_allowances", "_by_digest", "_by_shape", "_exact", "_homes", "_offered", "_places", "_shapes", "channels",
+        "keys", "keys_are_known", "models", "owners", "stream",
     )  # fmt: skip
 
     def __init__(self, parts: CatalogueParts, stream: StreamSettings = _DEFAULT_STREAM) -> None:
@@ -51,6 +52,7 @@ class Catalogue:
         self.keys = parts.keys
         self.owners = {owner.name: owner for owner in parts.owners}
         self.keys_are_known = parts.keys_are_known
+        self._allowances: dict[str, tuple[Allowance, ...]] = {}
         self._by_digest = {one.digest: key.by_former(one) for key in parts.keys for one in key.former}
         self._by_digest |= {key.digest: key for key in parts.keys}
         self._exact = {model.name: model for model in parts.models if not model.is_pattern}
@@ -109,6 +111,13 @@ class Catalogue:
     def owner(self, name: str) -> Owner | None:
         """What is declared of an owner; None where no more than its name is known, or no name."""
         return self.owners.get(name) if name else None
+
+    def allowances(self, key: Key) -> tuple[Allowance, ...]:
+        """What limits the key and its owner; made once per key."""
+        found = self._allowances.get(key.name)
+        if found is None:
+            found = self._allowances[key.name] = allowances(key, self.owner(key.owner))
+        return found
 
     def offers(self, model: Model, protocol: WireProtocol) -> bool:
         """Whether the model is published for the protocol and one of its routes speaks it, healthy or not."""

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from headrace.model.allowance import Claim, Room
 from headrace.shared.pipeline import Reply
-from headrace.shared.rooms import rooms_from_counts
+from headrace.shared.rooms import room_from_counts
 from headrace.shared.tally import Tallied
 
 GRANTED = 0
@@ -45,10 +45,10 @@ class SharedLease:
         self._second = second
         """When Valkey gave it, on its clock; 0 if it did not."""
 
-    @property
-    def rooms(self) -> Sequence[Room]:
-        """By claim, as they were just behind it."""
-        return rooms_from_counts(self._tallied.claims, self._counted, self._now)
+    def room(self, number: int) -> Room:
+        """See `model.allowance.Lease`."""
+        claim = self._tallied.claims[number]
+        return room_from_counts(claim, self._counted[3 * number : 3 * number + 3], self._now)
 
     def settle(self, tokens: int, amount: int) -> None:
         """See `model.allowance.Lease`."""

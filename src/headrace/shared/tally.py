@@ -14,7 +14,7 @@ from headrace.model.limits import Exceeded
 from headrace.model.succession import Minute
 from headrace.shared.account import Account
 from headrace.shared.purse import Purse, Purses, room_again_in
-from headrace.shared.rooms import reset_s, rooms_from_counts
+from headrace.shared.rooms import reset_s, room_from_counts
 
 _FIRST_SWEEP = 1024
 
@@ -33,13 +33,12 @@ class Tallied:
         self.now = now
         """When it was given."""
         self.counted: list[int] = []
-        """As `rooms_from_counts` takes it."""
+        """By claim, just behind it: requests, tokens, and the newest second with tokens."""
         self.held = True
 
-    @property
-    def rooms(self) -> Sequence[Room]:
-        """By claim, as they were just behind it."""
-        return rooms_from_counts(self.claims, self.counted, self.now)
+    def room(self, number: int) -> Room:
+        """See `model.allowance.Lease`."""
+        return room_from_counts(self.claims[number], self.counted[3 * number : 3 * number + 3], self.now)
 
     def settle(self, tokens: int, amount: int) -> None:
         """See `model.allowance.Lease`."""
