@@ -3,7 +3,10 @@
 Prices are per million tokens, so 1 token of `priced-*` is 3,000 nano-units of input, and 15,000 of output.
 """
 
+import json
+
 from tests.stand.settings import CONFIG
+from tests.stand.stand import Stand
 
 PRICE = "{input: 3, cached_input: 0.3, output: 15}"
 INPUT, OUTPUT = 3_000, 15_000
@@ -25,6 +28,9 @@ KEYS = {
     "shared-1": "owner: team",
     "shared-2": "owner: team",
     "hurried": "limits: {upstream_wait: 0s}",
+    "tight": "budget: {amount: '0.45'}",
+    "tight-too": "budget: {amount: '0.45'}",
+    "racing": "limits: {concurrent: 1000}, budget: {amount: 1000}",
 }
 OWNERS = "owners:\n  - {name: team, limits: {concurrent: 1, wait: 0s}, multiplier: 3}\n"
 _CHANNELS = """
@@ -49,9 +55,24 @@ _CHANNELS = """
 """
 _MODELS = f"""
   priced-*: {{routes: [{{channel: everything}}], max_attempts: 1, price: {PRICE}}}
+  priced-impatient-*:
+    routes: [{{channel: everything}}]
+    max_attempts: 1
+    stall: 600ms
+    stall_with_pings: 1200ms
+    write_timeout: 500ms
+    price: {PRICE}
+  priced-drained-*:
+    routes: [{{channel: everything}}]
+    max_attempts: 1
+    client_gone: drain
+    drain_cap: 3s
+    drain_streams: 10
+    price: {PRICE}
   priced-pair-*: {{routes: [{{channel: everything}}, {{channel: ch2, priority: 1}}], price: {PRICE}}}
   narrow-*: {{routes: [{{channel: narrow-channel}}, {{channel: narrow-too}}], price: {PRICE}}}
   half-priced-*: {{routes: [{{channel: everything}}], price: {{input: 3}}}}
+  capped-dear-*: {{routes: [{{channel: everything}}], max_output: 20000, price: {{input: 0, output: 15}}}}
   capped-*: {{routes: [{{channel: everything}}], max_output: 20, price: {{input: 0, output: 15}}}}
 """
 
@@ -59,6 +80,14 @@ _MODELS = f"""
 def secret_of(key: str) -> str:
     """The secret of one of `KEYS`."""
     return f"sk-hr-{key}-0123456789abcdef"
+
+
+def balance(stand: Stand, key: str) -> dict[str, dict[str, dict[str, object]]]:
+    """What the key's own page says."""
+    reply = stand.ask(path="/v1/usage", method="GET", key=secret_of(key))
+    assert reply.status == 200
+    page: dict[str, dict[str, dict[str, object]]] = json.loads(reply.body)
+    return page
 
 
 def _keys() -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.line.spending import SPENDING, secret_of
+from tests.line.spending import SPENDING, balance, secret_of
 from tests.stand.client import End, Reply
 from tests.stand.stand import Stand, until
 from tests.stand.wire import CHAT, TEXT, chat, error_in, request, texts
@@ -20,14 +20,6 @@ GEMINI_PATH = "/v1beta/models/{}:streamGenerateContent?alt=sse"
 def stand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
     with Stand(Path(tmp_path_factory.mktemp("limits")), SPENDING) as made:
         yield made
-
-
-def balance(stand: Stand, key: str) -> dict[str, dict[str, dict[str, object]]]:
-    """What the key's own page says."""
-    reply = stand.ask(path="/v1/usage", method="GET", key=secret_of(key))
-    assert reply.status == 200
-    page: dict[str, dict[str, dict[str, object]]] = json.loads(reply.body)
-    return page
 
 
 def running(stand: Stand, key: str, whose: str = "key") -> object:
@@ -87,7 +79,7 @@ def test_a_limited_key_is_told_what_is_left(stand: Stand) -> None:
 def test_every_end_gives_its_place_back(stand: Stand, scenario: dict[str, object]) -> None:
     """Case B061."""
     model = stand.model("priced", scenario)
-    for _ in range(20):
+    for _ in range(40):
         assert stand.ask(chat(model), key=secret_of("single")).status != 429
     good = stand.model("priced", {"events": CHAT})
     assert texts(stand.ask(chat(good), key=secret_of("single")).body) == TEXT

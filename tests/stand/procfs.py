@@ -51,6 +51,18 @@ def resident_bytes(pid: int) -> int:
     return int((PROC / str(pid) / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+def peak_bytes(pid: int) -> int:
+    """The most resident memory that it ever had."""
+    text = (PROC / str(pid) / "status").read_text()
+    return next(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("VmHWM:"))
+
+
+def cpu_s(pid: int) -> float:
+    """What it has used of processors, in steps of 10 ms."""
+    fields = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def queued_s(pid: int) -> float:
     """How long its first thread was ready to run and waited for a core; 0 where it is gone."""
     try:
