@@ -110,6 +110,7 @@ class GatewayThread:
         self._port.set_result(worker.addresses[0].port)
         await self._drain.wait()
         await worker.drain()
+        await asyncio.sleep(0)  # in this turn ends what was cancelled
         self.left = [str(task) for task in asyncio.all_tasks() - {asyncio.current_task()}]
 
 
