@@ -1,4 +1,7 @@
 import asyncio
+import socket
+from collections.abc import Callable
+from itertools import pairwise
 from time import monotonic
 
 import pytest
@@ -10,6 +13,7 @@ from headrace.upstream.http1 import EARLY_LIMIT
 from tests.upstream.wire import (
     Collector,
     Peer,
+    ThreadServer,
     answering,
     channel,
     chunked,
@@ -286,6 +290,34 @@ def test_pause_and_resume() -> None:
             assert stage.pool.idle_connections == 1
 
     run(main())
+
+
+@pytest.mark.parametrize("frame", [reply, chunked], ids=["length", "one chunk"])
+def test_a_fast_upstream_leaves_the_loop_to_others(frame: Callable[[bytes], bytes]) -> None:
+    """Case B075: all that has come already is not read in one turn of the loop, but a buffer's size at a time."""
+    body = bytes(range(256)) * 64 * 1024
+
+    def serve(server: ThreadServer, sock: socket.socket) -> None:
+        if server.count_request(sock):
+            sock.sendall(frame(body))
+            sock.recv(1)
+
+    async def main() -> None:
+        async with upstream() as stage:
+            attempt = stage.attempt(channel(server.port), post(b"{}"))
+            await attempt.reply()
+            collector = Collector()
+            attempt.attach(collector)
+            seen = [len(collector.data)]
+            while not collector.over.is_set():
+                await asyncio.sleep(0)
+                seen.append(len(collector.data))
+            assert collector.data == body
+            assert max(later - one for one, later in pairwise(seen)) <= 256_000
+            attempt.close()
+
+    with ThreadServer(serve) as server:
+        run(main())
 
 
 def test_a_receiver_may_let_go_inside_a_push() -> None:

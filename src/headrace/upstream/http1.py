@@ -44,6 +44,9 @@ SLICE = 256 * 1024
 EARLY_LIMIT = 256 * 1024
 """Bytes of a reply kept before `attach`; past it reading pauses until then."""
 
+TURN = 128 * 1024
+"""A read of this size or more is its loop turn's last: uvloop would take 8 MB in one, and nobody else would be served."""
+
 
 class Keeper(Protocol):
     """Where connections come from and go to: the pool."""
@@ -138,10 +141,9 @@ class Connection(asyncio.Protocol):
         self._expecting = True
         if len(head) + sum(map(len, body)) <= ONE_WRITE:
             transport.write(b"".join((head, *body)))
-            self._upload()
-            return
-        self._unsent = [memoryview(part).cast("B") for part in reversed(body) if len(part)]
-        transport.write(head)
+        else:
+            self._unsent = [memoryview(part).cast("B") for part in reversed(body) if len(part)]
+            transport.write(head)
         self._upload()
 
     def whole(self) -> bytes | None:
@@ -181,8 +183,12 @@ class Connection(asyncio.Protocol):
 
     def resume(self) -> None:
         """Read on."""
-        if self._transport is not None and self._reading_paused:
+        if self._reading_paused:
             self._reading_paused = False
+            self._read_on()
+
+    def _read_on(self) -> None:
+        if self._transport is not None and not self._reading_paused:
             self._transport.resume_reading()
 
     def release(self, idle_s: float) -> None:
@@ -229,6 +235,9 @@ class Connection(asyncio.Protocol):
         lane = self._lane
         if lane is None or not lane(data):
             self._parse(data)
+        if len(data) >= TURN and self._transport is not None and not self._reading_paused:
+            self._transport.pause_reading()
+            asyncio.get_running_loop().call_soon(self._read_on)
 
     def _parse(self, data: bytes) -> None:
         lane, self._lane = self._lane, None
@@ -382,8 +391,7 @@ class Connection(asyncio.Protocol):
 
     def _deliver_end(self, end: BodyEnd) -> None:
         self._ended = end
-        deliver = self._end
-        if deliver is not None:
+        if (deliver := self._end) is not None:
             self._forget_receiver()
             deliver(end)
 
