@@ -47,17 +47,20 @@ def write_config(
     port: int = 0,
     database: str = "",
     valkey: str = "",
+    secret: str = "",
+    outage: str = "",
     drain: str = "20s",
     objects: str = PLAIN,
 ) -> Path:
     """Write the file beside its state directory; returns its path. With a `valkey` there are two workers, else one.
-    `objects`: the sections `models`, `keys` and `owners`."""
-    stores = {"database": database, "shared": valkey}
+    `secret` and `outage`: `state.secret` and `state.shared_outage`. `objects`: the sections `models`, `keys` and
+    `owners`."""
+    stores = {"database": database, "shared": valkey, "secret": secret, "shared_outage": outage}
     text = _CONFIG.format(
         port=port,
         workers=2 if valkey else 1,
         state=path.parent / "state",
-        stores="".join(f", {name}: '{address}'" for name, address in stores.items() if address),
+        stores="".join(f", {name}: '{value}'" for name, value in stores.items() if value),
         drain=drain,
         channels="".join(_CHANNEL.format(protocol=one, path=at, origin=origin) for one, at in PATHS.items()),
     )

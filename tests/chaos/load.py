@@ -70,6 +70,9 @@ class Asked:
     sha256: str = ""
     error: bool = False
     """Whether the answer ended in an error event or was an error."""
+    refusal: bytes = b""
+    """The body of an answer that was an error."""
+    retry_after: str = ""
     end: End = End.OPEN
 
     @property
@@ -207,6 +210,7 @@ async def _hear(reader: asyncio.StreamReader, one: Asked) -> bool:
     headers = dict(line.split(": ", 1) for line in lines[1:] if ": " in line)
     one.status = int(lines[0].split(" ")[1])
     one.id, one.answered = headers["x-request-id"], time.monotonic()
+    one.retry_after = headers.get("retry-after", "")
     if one.leaves and not one.patience:
         return False
     digest = sha256()
@@ -227,6 +231,7 @@ async def _hear(reader: asyncio.StreamReader, one: Asked) -> bool:
     else:
         tail = take(await reader.readexactly(int(headers["content-length"])))
     one.sha256 = digest.hexdigest()
+    one.refusal = tail if one.status >= 400 else b""
     last = tail.rstrip().rsplit(b"\n\n", 1)[-1]
     one.error = one.status >= 400 or any(word in last for word in _ERRORS)
     return True
