@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,7 +46,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory, valkey_process: Valkey) -> It
     ids=["without max_tokens", "with"],
 )
 def test_parallel_calls_at_two_workers_spend_one_budget(
-    pair: Stand, pattern: str, key: str, members: dict[str, object]
+    pair: Stand, pattern: str, key: str, members: dict[str, Any]
 ) -> None:
     """Case B121: of 0.45 one call takes 0.30, and one more may begin while anything is left; all others are refused
     before anything goes up."""

@@ -45,7 +45,7 @@ EARLY_LIMIT = 256 * 1024
 """Bytes of a reply kept before `attach`; past it reading pauses until then."""
 
 TURN = 128 * 1024
-"""A read of this size or more is its loop turn's last: uvloop would take 8 MB in one, and nobody else would be served."""
+"""A read of this size or more is its turn's last: uvloop would take 8 MB in one, and nobody else would be served."""
 
 
 class Keeper(Protocol):
