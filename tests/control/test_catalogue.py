@@ -180,7 +180,7 @@ def test_objects_without_a_good_file_wait_for_it(tmp_path: Path) -> None:
 
 
 def test_a_warning_is_said_when_it_is_new(desk: Desk) -> None:
-    desk.write(FILE + "limits: {wait: 9s}\n")
+    desk.write(FILE.replace("drain: 5s", "drain: 5s, admin: '127.0.0.1:1'"))
     desk.read()
     new = [line for line in desk.said if line.startswith("warning: ")]
     assert new

@@ -182,7 +182,7 @@ def test_a_cut_is_told(stand: Stand, call: Call, cut: Fields) -> None:
     error = broke(call(stand, model), call, "A北")
     assert "again" in error.message
     entry = stand.entry(model)
-    assert (entry.end, entry.usage_origin) == ("interrupted", "none")
+    assert (entry.end, entry.usage_origin) == ("interrupted", "estimated")
     assert not stand.calls(model, stand.ch2)
 
 
