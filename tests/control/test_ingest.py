@@ -338,7 +338,7 @@ def test_the_server_is_killed_and_comes_back(postgres: Postgres, disk: Disk) -> 
 
 
 def test_a_server_that_hangs_holds_nothing_up(postgres: Postgres, disk: Disk) -> None:
-    """Every process of it stands still: each statement is given up in its time."""
+    """Case B116: every process of it stands still: each statement is given up in its time."""
 
     async def main(place: Place) -> None:
         async with place.ledger():
@@ -361,6 +361,52 @@ def test_a_server_that_hangs_holds_nothing_up(postgres: Postgres, disk: Disk) ->
             assert len(await entries_of(ledger)) == 2
 
     asyncio.run(main(Place(postgres.new_database(), disk.directory)))
+
+
+_READ_ONLY = "ALTER SYSTEM SET default_transaction_read_only = on", "ALTER SYSTEM RESET default_transaction_read_only"
+_FULL = (
+    "CREATE FUNCTION full_() RETURNS trigger AS $$ BEGIN RAISE 'no space left' USING ERRCODE = '53100'; END $$"
+    " LANGUAGE plpgsql; CREATE TRIGGER full_ BEFORE INSERT ON entry FOR EACH ROW EXECUTE FUNCTION full_()",
+    "DROP TRIGGER full_ ON entry",
+)
+
+
+@pytest.mark.parametrize(("ill", "well"), [_READ_ONLY, _FULL], ids=["read-only", "full"])
+def test_a_server_that_takes_nothing_is_waited_for(postgres: Postgres, disk: Disk, ill: str, well: str) -> None:
+    """Case B116: it answers, and every entry waits in the journal and is written once."""
+    url = postgres.new_database()
+    name = url.partition("@/")[2].partition("?")[0]
+
+    def become(statement: str) -> None:
+        postgres.execute(statement, name)
+        postgres.execute("SELECT pg_reload_conf()")
+
+    async def work(ledger: Ledger) -> None:
+        one = Ingestion(disk, ledger)
+        written = 1
+
+        def is_refused() -> bool:
+            """The server's processes read their settings when they are next awake, so some may be taken still."""
+            nonlocal written
+            written += 1
+            disk.write("a", entry(f"e{written}"))
+            return one.ingest.is_away
+
+        with disk.alive(disk.write("a", entry("e1"))):
+            async with one.running():
+                await one.took(1)
+                await asyncio.to_thread(become, ill)
+                try:
+                    await until(is_refused)
+                    await until(lambda: one.ingest.counts.failures >= 3)
+                    assert len(await entries_of(ledger)) < written
+                finally:
+                    await asyncio.to_thread(become, well)
+                await one.took(written)
+        assert len(await entries_of(ledger)) == written
+        assert len(one.said) == 2 and one.said[1] == "the database is back", one.said
+
+    Place(url, disk.directory).run(work)
 
 
 def test_another_process_holds_the_file(tmp_path: Path, disk: Disk) -> None:
