@@ -45,6 +45,7 @@ def upstream() -> Iterator[SimulatorThread]:
 
 
 def test_exchanges_of_all_ends_leave_nothing(tmp_path: Path, upstream: SimulatorThread) -> None:
+    """Case B071."""
     config = write_config(tmp_path / "headrace.yaml", upstream.origin)
     with Fleet(config) as fleet:
         worker, control = fleet.workers() + fleet.control()

@@ -26,6 +26,7 @@ pytestmark = [pytest.mark.chaos, pytest.mark.timeout(120 + 2 * AWAY_S)]
 
 
 def test_the_database_away(tmp_path: Path, upstream: SimulatorThread, postgres: Postgres, valkey: Valkey) -> None:
+    """Case B116: under load."""
     database = postgres.new_database()
     config = write_config(tmp_path / "headrace.yaml", upstream.origin, database=database, valkey=valkey.url)
     with Fleet(config) as fleet:
@@ -47,7 +48,7 @@ def test_the_database_away(tmp_path: Path, upstream: SimulatorThread, postgres: 
 def test_a_start_with_the_database_away(
     tmp_path: Path, upstream: SimulatorThread, postgres: Postgres, valkey: Valkey
 ) -> None:
-    """The second start: the snapshot and the file are enough."""
+    """Case B116: the second start: the snapshot and the file are enough."""
     database = postgres.new_database()
     config = write_config(tmp_path / "headrace.yaml", upstream.origin, database=database, valkey=valkey.url)
     with Fleet(config) as fleet:

@@ -52,12 +52,12 @@ def test_parallel_calls_at_two_workers_spend_one_budget(
     before anything goes up."""
     model = pair.model(pattern, DEAR)
     with ThreadPoolExecutor(8) as pool:
-        replies = list(pool.map(lambda _: pair.ask(chat(model, **members), key=secret_of(key)), range(8)))
+        replies = list(pool.map(lambda _: pair.ask(chat(model) | members, key=secret_of(key)), range(8)))
     assert sorted(reply.status for reply in replies) == [200] * 2 + [402] * 6
     assert len(pair.calls(model)) == 2
     until(lambda: balance(pair, key)["key"]["budget"]["held"] == "0", "the end of the holds")
     assert 0.6 <= float(str(balance(pair, key)["key"]["budget"]["spent"])) < 0.45 + 0.31
-    assert pair.ask(chat(model, **members), key=secret_of(key)).status == 402
+    assert pair.ask(chat(model) | members, key=secret_of(key)).status == 402
 
 
 # ---- a Valkey that is frozen and not dead

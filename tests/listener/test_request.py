@@ -54,6 +54,7 @@ async def test_a_known_length_is_refused_before_a_byte_is_read() -> None:
 
 
 async def test_the_worker_wide_budget_is_a_503() -> None:
+    """Case B073."""
     kept: list[ClientRequest] = []
 
     async def line(request: ClientRequest) -> None:

@@ -140,7 +140,7 @@ def test_what_counts_as_generated(one: bytes, features: tuple[int, int, int]) ->
 
 @pytest.mark.parametrize("more", [A, delta(type="thinking_delta", thinking="x"), block(type="tool_use", name="f")])
 def test_usage_is_final_until_more_comes(more: bytes) -> None:
-    """B034: message_start's figure is provisional."""
+    """Case B034: message_start's figure is provisional."""
     assert not after(START).usage_is_final
     assert after(START, A, STOP_DELTA).usage_is_final
     assert not after(START, A, STOP_DELTA, more).usage_is_final

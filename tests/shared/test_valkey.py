@@ -62,7 +62,7 @@ async def answers_alone(counters: ValkeyCounters, asked: Sequence[Claim]) -> lis
 
 @pytest.mark.parametrize("end", ["freeze", "kill"])
 def test_in_an_outage_a_worker_goes_on_alone_and_what_it_gave_counts_afterwards(valkey: Valkey, end: str) -> None:
-    """B117: frozen or dead, nobody waits once it is noticed, and all is exact again when it is back."""
+    """Case B117: frozen or dead, nobody waits once it is noticed, and all is exact again when it is back."""
     stage = ValkeyStage(valkey.url, QUICK, SharedOutage.ALLOW)
     asked = claim(concurrent=100, amount=10**6, hold=10)
 

@@ -197,7 +197,7 @@ def test_an_lf_belongs_to_the_event_that_was_dropped() -> None:
 
 
 def test_every_byte_is_looked_at_once() -> None:
-    """An event in many pieces is scanned piece by piece: the longest line that is looked at is one piece."""
+    """Case B077: an event in many pieces is scanned piece by piece: the longest line that is looked at is one piece."""
 
     class Counting(bytes):
         """Counts how often it is searched."""

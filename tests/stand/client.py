@@ -1,5 +1,6 @@
 """A client of raw sockets: sends exact bytes, hears a reply with its framing and its times, and leaves as it likes."""
 
+import select
 import socket
 import ssl
 import struct
@@ -128,6 +129,16 @@ class Client:
         self._socket.close()
 
     # ---- what it hears
+
+    def has_answer(self) -> bool:
+        """Whether there is anything to read, which may be the connection's end."""
+        return bool(self._unread or select.select([self._socket], [], [], 0)[0])
+
+    def skip(self) -> int:
+        """Read once, behind the reply's head, and forget it; the bytes that were read."""
+        self._unread.clear()
+        self._read()
+        return len(self._unread)
 
     def interim(self, status: int) -> None:
         """An interim reply, before the head."""

@@ -52,9 +52,14 @@ def resident_bytes(pid: int) -> int:
 
 
 def peak_bytes(pid: int) -> int:
-    """The most resident memory that it ever had."""
+    """The most resident memory that it ever had, or had since `forget_peak`."""
     text = (PROC / str(pid) / "status").read_text()
     return next(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("VmHWM:"))
+
+
+def forget_peak(pid: int) -> None:
+    """From now on `peak_bytes` counts anew."""
+    (PROC / str(pid) / "clear_refs").write_text("5")
 
 
 def cpu_s(pid: int) -> float:
