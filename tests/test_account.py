@@ -8,6 +8,7 @@ import pytest
 
 from headrace.account import OUTPUT_TOKENS, Account
 from headrace.metering.lessons import Lessons
+from headrace.metering.price import Cost
 from headrace.model.allowance import Claim, Denial, Lease, Limit, Room
 from headrace.model.catalogue import CatalogueParts
 from headrace.model.channel import BaseUrl, Channel, Credential, Model, Route
@@ -77,6 +78,13 @@ class Counting:
 class Stages:
     counters: Counting = field(default_factory=Counting)
     lessons: Lessons = field(default_factory=Lessons)
+    reports: list[str] = field(default_factory=list)
+
+    def report(self, line: str) -> None:
+        self.reports.append(line)
+
+
+LONG = b'{"model":"m","messages":[{"role":"user","content":"%s"}]}' % (b"the wheel turns " * 20)
 
 
 def account(key: Key, *, model: Model = MODEL, owner: Owner | None = None, stages: Stages | None = None) -> Account:
@@ -241,10 +249,56 @@ def test_a_full_credential_is_passed_over_without_a_wait() -> None:
     assert stages.counters.waits == [0.0]
 
 
-def test_a_place_is_free_again_with_the_attempt() -> None:
+@pytest.mark.parametrize(("reported", "tokens"), [((5, 7), 12), (None, 100)])
+def test_a_failed_attempt_gives_its_place_back(reported: tuple[int, int] | None, tokens: int) -> None:
+    """What is not known of it counts as it was claimed: it may have been done."""
     stages = Stages()
     of = account(RICH, stages=stages)
+    admitted(of, RICH, call=replace(CALL, body=LONG))
     assert place(of) == 0
-    of.attempted(observer(reported=(5, 7)), failed=False)
+    claimed = stages.counters.given[1].claims[0].tokens
+    of.attempted(observer(reported=reported) if reported else None, failed=True)
     of.attempted(None, failed=True)
-    assert stages.counters.given[0].settled == [(12, 0)]
+    assert stages.counters.given[1].settled == [(tokens if reported else claimed, 0)] and claimed > 0
+
+
+def test_the_committed_attempt_s_place_is_settled_with_the_bill() -> None:
+    stages = Stages()
+    of = account(RICH, stages=stages)
+    admitted(of, RICH, call=replace(CALL, body=LONG))
+    assert place(of) == 0
+    of.attempted(observer(), failed=False)
+    bill = of.bill(observer(text="the wheel turns " * 50, final=False), End.INTERRUPTED, begun=True)
+    of.settle(bill)
+    used = (bill.usage.input_total or 0) + (bill.usage.output_total or 0)
+    assert used > 100 and stages.counters.given[1].settled == [(used, 0)]
+
+
+def test_a_reply_that_nobody_could_read_has_no_known_cost() -> None:
+    call = replace(CALL, asked=Asked.JSON)
+    of = account(RICH)
+    admitted(of, RICH, call=call)
+    money = of.bill(observer(), End.COMPLETED, begun=True).money
+    assert (money.charge, money.cost, money.unpriced) == (None, None, ("usage",))
+
+
+def test_a_budget_takes_no_model_whose_answers_have_no_price() -> None:
+    half = replace(MODEL, prices=(Price(Rates(input=3 * NANO)),))
+    problem = admitted(account(RICH, model=half), RICH, model=half)
+    assert problem is not None and problem.kind is Kind.MODEL_NOT_ALLOWED
+
+
+def test_a_defect_in_pricing_costs_neither_entry_nor_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> Cost:
+        raise RuntimeError("a defect")
+
+    stages = Stages()
+    of = account(RICH, stages=stages)
+    admitted(of, RICH)
+    with monkeypatch.context() as patch:
+        patch.setattr("headrace.account.charge_of", broken)
+        bill = of.bill(observer(reported=(1, 3)), End.COMPLETED, begun=True)
+    assert (bill.money.cost, bill.money.charge) == (None, None)
+    assert stages.reports == ["an exchange of the key k has no bill: RuntimeError: a defect"]
+    of.settle(bill)
+    assert stages.counters.given[0].settled == [(0, 0)]

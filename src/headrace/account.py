@@ -8,13 +8,14 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
-from headrace.admission.limits import claims, multiplier, refusal, room_headers
+from headrace.admission.limits import claims, multiplier, refusal, room_behind, room_headers
 from headrace.journal.logbook import NOTHING_SPENT, Bill, Spending
 from headrace.metering.charge import FREE, MOST_AMOUNT, NO_COST, amount_of, charge_of, money_of
 from headrace.metering.estimate import NONE, PARTIAL, UPSTREAM, completed_usage, input_tokens
 from headrace.metering.price import Cost, cost_of, hold_of, rounded
 from headrace.model.allowance import Claim, Denial, Lease
 from headrace.model.channel import Model
+from headrace.model.entry import NOT_PRICED
 from headrace.model.estimate import NO_TEXT, Learned, TextCount
 from headrace.model.headers import Headers
 from headrace.model.key import Key
@@ -31,8 +32,14 @@ from headrace.routing.plan import Candidate
 from headrace.stages import Stages
 
 Meanwhile = Callable[[Coroutine[Any, Any, int | None]], Awaitable[int | None]]
+ALL_BUSY = Problem(
+    Kind.CHANNELS_BUSY,
+    "The gateway uses all that it may of every channel of this model. Try again later.",
+    retry_after_s=1.0,
+)
 OUTPUT_TOKENS = 4096
 """What a hold is made for where nothing bounds the answer."""
+_NO_BILL = Bill(NOTHING, NONE, NOT_PRICED, NO_TEXT, NO_TEXT)
 _GENERATES = frozenset(
     ("chat.completions", "responses", "messages", "gemini.generate_content", "gemini.stream_generate_content")
 )
@@ -42,8 +49,10 @@ _GENERATES = frozenset(
 class Account:
     """One exchange's. `at` is when it began, in seconds since the epoch: its charge counts in the windows of then."""
 
-    __slots__ = ("_asked", "_at", "_call", "_catalogue", "_failed", "_key", "_lease", "_model", "_place", "_route",
-                 "_sent", "_stages")  # fmt: skip
+    __slots__ = (
+        "_asked", "_at", "_call", "_catalogue", "_denial", "_failed", "_key", "_lease", "_model", "_place",
+        "_place_tokens", "_route", "_sent", "_stages",
+    )  # fmt: skip
 
     def __init__(self, stages: Stages, catalogue: Catalogue, key: Key, at: float) -> None:
         self._stages = stages
@@ -57,8 +66,11 @@ class Account:
         self._sent: TextCount | None = None
         self._asked: Sequence[Claim] = ()
         self._lease: Lease | None = None
+        self._denial: Denial | None = None
         self._place: Lease | None = None
         """In the limits of the running attempt's credential."""
+        self._place_tokens = 0
+        """What of tokens was claimed there."""
         self._failed = NO_COST
         """Of the attempts that came to nothing."""
 
@@ -83,7 +95,8 @@ class Account:
         self._asked = claims(of, self._at, tokens, hold)
         given = await self._stages.counters.claim(self._asked) if self._asked else None
         if isinstance(given, Denial):
-            return refusal(given, self._asked, time.time())
+            self._denial = given
+            return refusal(given, self._asked)
         self._lease = given
         return None
 
@@ -94,9 +107,10 @@ class Account:
 
     def _hold(self, candidates: Sequence[Candidate], tokens: int) -> int | None:
         """The price of the estimated input and of all the output that may come, where it goes to the dearest of the
-        candidates; None where one of them has no price."""
+        candidates; None where one of them has no price for both."""
         call, model = self._call, self._model
         assert call is not None and model is not None
+        generates = call.operation in _GENERATES
         learned = self._learned()
         bounds = (
             call.max_output * call.choices if call.max_output is not None else None,
@@ -107,16 +121,19 @@ class Account:
         most = 0
         for candidate in candidates:
             price = self._price(candidate)
-            if price is None:
+            if price is None or (generates and None in (price.rates.input, price.rates.output)):
                 return None
             most = max(most, hold_of(tokens, output, price))
         return min(rounded(most, self._multiplier()), MOST_AMOUNT)
 
     def room_headers(self, dialect: Dialect) -> Headers:
-        """What the key's own limits have left behind this exchange; nothing where it has none."""
-        if self._lease is None or not self._key.limits.limited:
-            return []
-        return room_headers(dialect, self._key.limits, self._lease.room(0), time.time())
+        """What the key's own limits have left behind this exchange, let in or not; nothing where it has none."""
+        lease, denial, limits = self._lease, self._denial, self._key.limits
+        if lease is not None and limits.limited:
+            return room_headers(dialect, limits, lease.room(0), time.time())
+        if denial is not None and denial.subject.startswith("key:"):
+            return room_headers(dialect, limits, room_behind(denial), time.time())
+        return []
 
     def count_sent(self) -> TextCount:
         """Counts over the request's text; to be asked for before the body is dropped, or not to be had."""
@@ -157,26 +174,27 @@ class Account:
         if isinstance(found, Denial):
             return unlimited
         number, self._place = found
+        self._place_tokens = tokens
         return number
 
-    def _leave(self, tokens: int = 0) -> None:
-        """Give the credential's place back."""
+    def _leave(self, usage: Usage = NOTHING) -> None:
+        """Give the credential's place back. What was not reported counts as it was claimed."""
         place, self._place = self._place, None
         if place is not None:
-            place.settle(tokens, 0)
+            place.settle(_tokens(usage) if usage.known else self._place_tokens, 0)
 
     def attempting(self, candidate: Candidate) -> None:
         """An attempt begins there."""
         self._route = candidate
 
     def attempted(self, observer: Observer | None, *, failed: bool) -> Spending:
-        """The attempt is over: its credential's place is free again. Of one that failed, what its upstream reported
-        stays its own."""
-        if not failed and self._place is None:
-            return NOTHING_SPENT  # the usual case; making a usage takes 4 µs, and the bill does it again
+        """The attempt is over. One that failed gives its credential's place back, and what its upstream reported stays
+        its own; the committed one is settled with the bill."""
+        if not failed:
+            return NOTHING_SPENT
         usage = observer.usage if observer is not None else NOTHING
-        self._leave((usage.input_total or 0) + (usage.output_total or 0))
-        if not failed or not usage.known:
+        self._leave(usage)
+        if not usage.known:
             return NOTHING_SPENT
         cost = self._cost(usage)
         self._failed += cost
@@ -186,7 +204,14 @@ class Account:
 
     def bill(self, observer: Observer | None, end: End | None, *, begun: bool = False) -> Bill:
         """What is to be paid: at the end, or (`end` None) so far. `observer` is None where no answer was committed;
-        `begun` tells whether any of it has come."""
+        `begun` tells whether any of it has come. It never raises, as the meter does not."""
+        try:
+            return self._made_bill(observer, end, begun=begun)
+        except Exception as error:  # noqa: BLE001  a defect in estimates or prices must cost no entry and no place
+            self._stages.report(f"an exchange of the key {self._key.name} has no bill: {type(error).__name__}: {error}")
+            return _NO_BILL
+
+    def _made_bill(self, observer: Observer | None, end: End | None, *, begun: bool) -> Bill:
         call = self._call
         if call is None or observer is None:
             return self._billed(NOTHING, NONE, NO_COST, NO_TEXT)
@@ -194,7 +219,8 @@ class Account:
         reported, is_final = observer.usage, observer.usage_is_final
         if call.operation in FREE:
             return self._billed(NOTHING, NONE, NO_COST, generated)
-        if call.operation in _GENERATES and end is not End.FAILED:
+        is_seen = call.stream or reported.known or not generated.empty
+        if call.operation in _GENERATES and end is not End.FAILED and is_seen:
             sent, key = self._sent_for(reported, is_final), self._key.name
             usage, origin = completed_usage(reported, is_final, sent, generated, self._learned(), key=key, begun=begun)
         else:
@@ -217,10 +243,10 @@ class Account:
 
     def settle(self, bill: Bill) -> None:
         """Give back what was taken, and count what was used in its place. Only the first call does anything."""
+        self._leave(bill.usage)
         lease, self._lease = self._lease, None
         if lease is not None:
-            usage = bill.usage
-            lease.settle((usage.input_total or 0) + (usage.output_total or 0), bill.money.counted)
+            lease.settle(_tokens(bill.usage), bill.money.counted)
 
     # ---- look-ups
 
@@ -242,10 +268,15 @@ class Account:
         return multiplier(self._key, self._catalogue.owner(self._key.owner))
 
 
+def _tokens(usage: Usage) -> int:
+    """All of them."""
+    return (usage.input_total or 0) + (usage.output_total or 0)
+
+
 def _no_price(model: str) -> Problem:
     return Problem(
         Kind.MODEL_NOT_ALLOWED,
-        f"This key has a budget, and the model {model[:200]!r} has no price, so nobody can tell what it would spend."
-        " Choose another model, or ask the operator for a price.",
+        f"This API key or its owner has a budget, and the model {model[:200]!r} has no price, or none for all of its"
+        " tokens, so nobody can tell what it would spend. Choose another model, or ask the operator for a price.",
         param="model",
     )

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from headrace.account import Account
+from headrace.account import ALL_BUSY, Account
 from headrace.admission.admit import admit_call
 from headrace.http.coding import CodingError, decode_body, decoder
 from headrace.http.rules import (
@@ -36,7 +36,6 @@ from headrace.model.outcome import End, Failure, Outcome
 from headrace.model.ports import ClientRequest
 from headrace.model.problem import LOST_OR_LATE, Kind, Problem
 from headrace.model.refusal import (
-    ALL_BUSY,
     BAD_CODING,
     INTERNAL,
     NO_CHANNEL,
@@ -142,9 +141,10 @@ class Exchange:
         candidates = self._plan(call, model)
         if not candidates:
             return refused(NO_CHANNEL)
-        if (problem := await self.account.admit(call, model, candidates)) is not None:
-            return refused(problem)
+        barred = await self.account.admit(call, model, candidates)
         self._marks += self.account.room_headers(self.api.dialect)
+        if barred is not None:
+            return refused(barred)
         try:
             self.log.open(call)
         except JournalError as error:
@@ -176,7 +176,7 @@ class Exchange:
                     break
                 repeated, waiting = True, [candidate]
             found = await self.account.find_place(waiting, pump.meanwhile)
-            if found is None:
+            if found is None or pump.machine.outcome is not None:  # over already, where it is not busy
                 failures.append(ALL_BUSY)
                 break
             candidate = waiting.pop(found)
@@ -315,7 +315,7 @@ class Exchange:
         self._stages.checkpoints.begin(self)
 
     def _ended(self, outcome: Outcome) -> None:
-        """The transport has all that the client gets: the entry goes in this turn. The task's is two later."""
+        """The transport has all that the client gets: the entry goes in this turn, not in the task's."""
         self._stages.checkpoints.end(self)
         self._note_attempt(None, outcome)
         self._write_entry(outcome)

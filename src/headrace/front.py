@@ -142,7 +142,7 @@ class Front:
                 self._models(request, endpoint)
 
     def _usage(self, request: ClientRequest) -> None:
-        key = authenticate_for_usage(request.head, self.catalogue, self._digest, self._proxies)
+        key = authenticate_for_usage(request.head, self.catalogue, self._digest, time.time(), self._proxies)
         if isinstance(key, Problem):
             self._refuse(request, key)
             return
@@ -155,7 +155,8 @@ class Front:
         asked = standing_claims(key, self.catalogue.owner(key.owner), now)
         balances = await self._stages.counters.balances(asked)
         if not request.sink.gone:
-            self._answer(request, Reply(200, [_JSON], usage_page(key, asked, balances, now)))
+            reply = Reply(200, [_JSON], usage_page(key, asked, balances, now))
+            self._answer(request, reply, origins=key.origins)
 
     def _models(self, request: ClientRequest, endpoint: Endpoint) -> None:
         key = self._key(request)
@@ -168,11 +169,11 @@ class Front:
             for model in catalogue.models_for(key, form.protocols)
         ]
         if endpoint.place is Place.MODELS:
-            self._answer(request, Reply(200, [_JSON], form.many(lines)))
+            self._answer(request, Reply(200, [_JSON], form.many(lines)), origins=key.origins)
             return
         for line in lines:
             if line.name == endpoint.argument:
-                self._answer(request, Reply(200, [_JSON], form.one(line)))
+                self._answer(request, Reply(200, [_JSON], form.one(line)), origins=key.origins)
                 return
         self._refuse(request, unknown_model(endpoint.argument, key, self.catalogue))
 
@@ -181,8 +182,8 @@ class Front:
         id = self._ids.new()
         self._answer(request, refuse(dialect_of(request.head), problem, id), id)
 
-    def _answer(self, request: ClientRequest, reply: Reply, id: str = "") -> None:
-        marks = id_headers(id or self._ids.new()) + reply_headers(request.head, self._origins)
+    def _answer(self, request: ClientRequest, reply: Reply, id: str = "", *, origins: tuple[str, ...] = ()) -> None:
+        marks = id_headers(id or self._ids.new()) + reply_headers(request.head, self._origins, origins)
         self._send(request, reply, marks)
 
     def _send(self, request: ClientRequest, reply: Reply, marks: Headers) -> None:

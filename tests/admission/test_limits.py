@@ -2,7 +2,7 @@
 
 import pytest
 
-from headrace.admission.limits import claims, multiplier, refusal, room_headers
+from headrace.admission.limits import claims, multiplier, refusal, room_behind, room_headers
 from headrace.model.allowance import Denial, Limit, Room, allowances, window_start
 from headrace.model.key import Key
 from headrace.model.limits import NANO, Budget, Limits, Window
@@ -49,13 +49,18 @@ def test_factors_are_multiplied(of_key: int, of_owner: int | None, both: int) ->
         (Limit.TOKENS, "owner:team", Kind.RATE_LIMIT_EXCEEDED, "100 tokens per minute of the owner of this API key"),
         (Limit.CONCURRENT, "key:k", Kind.CONCURRENCY_LIMIT_EXCEEDED, "2 requests of this API key run already"),
         (Limit.BUDGET, "key:k", Kind.INSUFFICIENT_QUOTA, f"whole again at {MIDNIGHT}"),
-        (Limit.BUDGET, "owner:team", Kind.INSUFFICIENT_QUOTA, "The budget of the owner of this API key is spent. Ask"),
+        (
+            Limit.BUDGET,
+            "owner:team",
+            Kind.INSUFFICIENT_QUOTA,
+            "the owner of this API key is spent, or held",
+        ),
         (Limit.UNKNOWN, "key:k", Kind.OVERLOADED, "cannot be checked now"),
     ],
 )
 def test_a_denial_says_whose_it_is_and_what_to_do(limit: Limit, subject: str, kind: Kind, words: str) -> None:
     asked = claims(allowances(KEY, OWNER), AT, 1, 1)
-    problem = refusal(Denial(limit, subject, 12.5), asked, AT)
+    problem = refusal(Denial(limit, subject, 12.5), asked)
     assert problem.kind is kind and words in problem.message
     assert problem.retry_after_s == (None if limit is Limit.BUDGET else 12.5)
 
@@ -63,12 +68,12 @@ def test_a_denial_says_whose_it_is_and_what_to_do(limit: Limit, subject: str, ki
 @pytest.mark.parametrize(("told", "sent"), [(None, 1.0), (0.01, 1.0), (59.5, 59.5), (600.0, 60.0)])
 def test_the_wait_is_1_to_60_seconds(told: float | None, sent: float) -> None:
     asked = claims(allowances(KEY, None), AT, 1, 1)
-    assert refusal(Denial(Limit.REQUESTS, "key:k", told), asked, AT).retry_after_s == sent
+    assert refusal(Denial(Limit.REQUESTS, "key:k", told), asked).retry_after_s == sent
 
 
 def test_a_budget_may_ask_for_429_which_must_not_be_retried() -> None:
     key = Key("k", b"d", budget=Budget(0, status=429))
-    problem = refusal(Denial(Limit.BUDGET, "key:k"), claims(allowances(key, None), AT, 1, 1), AT)
+    problem = refusal(Denial(Limit.BUDGET, "key:k"), claims(allowances(key, None), AT, 1, 1))
     assert (problem.http_status, problem.should_retry) == (429, False)
     assert "it is 0" in problem.message
 
@@ -89,3 +94,18 @@ def test_headers_in_the_words_of_the_dialect() -> None:
         (b"anthropic-ratelimit-requests-reset", b"2026-11-30T00:53:32Z"),
     ]
     assert room_headers(Dialect.OPENAI, Limits(concurrent=1), Room(None, 0.0, None, 0.0), AT) == []
+
+
+def test_a_budget_that_is_only_held_is_not_called_spent() -> None:
+    problem = refusal(Denial(Limit.BUDGET, "key:k"), claims(allowances(KEY, None), AT, 1, 1))
+    assert "held by requests that run" in problem.message and MIDNIGHT not in problem.message
+
+
+def test_a_denial_leaves_no_room_in_what_it_is_for() -> None:
+    limits = Limits(requests_per_minute=5, tokens_per_minute=100)
+    room = room_behind(Denial(Limit.TOKENS, "key:k", 7.5))
+    assert room_headers(Dialect.OPENAI, limits, room, AT) == [
+        (b"x-ratelimit-limit-tokens", b"100"),
+        (b"x-ratelimit-remaining-tokens", b"0"),
+        (b"x-ratelimit-reset-tokens", b"8s"),
+    ]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from headrace.metering.price import MILLION, Cost, buckets, combined, cost_of, hold_of, rounded, served_tier
+from headrace.metering.price import MILLION, Cost, buckets, cost_of, hold_of, rounded, served_tier
 from headrace.model.limits import NANO
 from headrace.model.price import Call, Dimension, Lifetime, LongContext, Price, Rates
 from headrace.model.usage import Calls, ExtraUsage, Usage
@@ -344,12 +344,6 @@ def test_rounding_the_sum_is_not_summing_what_is_rounded() -> None:
     half = Cost(500_000)
     assert rounded((half + half).millionths) == 1
     assert rounded(half.millionths) * 2 == 2
-
-
-def test_two_factors_are_one() -> None:
-    assert combined(NANO, NANO) == NANO
-    assert combined(1_100_000_000, 1_050_000_000) == 1_155_000_000
-    assert (combined(1, NANO // 2), combined(1, NANO // 2 - 1), combined(0, NANO)) == (1, 0, 0)
 
 
 @given(rates, st.integers(0, 10**7), st.integers(0, 10**6))

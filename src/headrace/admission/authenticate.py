@@ -65,10 +65,14 @@ def authenticate(
 
 
 def authenticate_for_usage(
-    head: RequestHead, keys: Keys, digest: Callable[[bytes], bytes], proxies: tuple[str, ...] = ()
+    head: RequestHead, keys: Keys, digest: Callable[[bytes], bytes], now: float, proxies: tuple[str, ...] = ()
 ) -> Key | Problem:
-    """The same for the page that tells a key how it stands: one that has expired may still ask that."""
-    return authenticate(head, keys, digest, float("-inf"), proxies)
+    """The same for the page that tells a key how it stands: one that has expired may still ask that, but nobody with a
+    secret that was replaced and whose time is over."""
+    key = authenticate(head, keys, digest, float("-inf"), proxies)
+    if isinstance(key, Key) and key.is_former and key.expires is not None and now >= key.expires:
+        return _EXPIRED
+    return key
 
 
 def credentials(head: RequestHead) -> list[bytes]:

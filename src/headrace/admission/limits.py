@@ -47,8 +47,8 @@ def claims(of: Sequence[Allowance], at: float, tokens: int, hold: int) -> tuple[
     )
 
 
-def refusal(denial: Denial, asked: Sequence[Claim], now: float) -> Problem:
-    """What the client hears of a denial; `now` in seconds since the epoch."""
+def refusal(denial: Denial, asked: Sequence[Claim]) -> Problem:
+    """What the client hears of a denial."""
     claim = next(one for one in asked if one.subject == denial.subject)
     whose = _WHOSE[denial.subject.partition(":")[0]]
     wait = min(max(denial.retry_after_s if denial.retry_after_s is not None else SOON_S, SOON_S), LONGEST_RETRY_S)
@@ -64,7 +64,7 @@ def refusal(denial: Denial, asked: Sequence[Claim], now: float) -> Problem:
             said = f"{limits.concurrent} requests of {whose} run already, which is the limit"
             return Problem(Kind.CONCURRENCY_LIMIT_EXCEEDED, f"{said}. Wait for one to end.", retry_after_s=wait)
         case Limit.BUDGET:
-            return _spent(claim, whose, now)
+            return _used_up(claim, whose, renews=denial.retry_after_s is not None)
         case Limit.UNKNOWN:
             return Problem(
                 Kind.OVERLOADED,
@@ -73,22 +73,35 @@ def refusal(denial: Denial, asked: Sequence[Claim], now: float) -> Problem:
             )
 
 
-def _spent(claim: Claim, whose: str, now: float) -> Problem:
+def _used_up(claim: Claim, whose: str, *, renews: bool) -> Problem:
+    """All of a budget is spent or held. `renews`: it is spent, and only its next window brings more."""
     budget = claim.budget
     assert budget is not None
     end = window_end(budget.window, claim.window)
     if not budget.amount:
-        until = "it is 0. Ask the operator for more"
+        said = f"The budget of {whose} is spent: it is 0. Ask the operator for more."
+    elif renews and end is not None:
+        said = f"The budget of {whose} is spent. It is whole again at {_moment(end)}; or ask the operator for more."
     elif end is None:
-        until = "Ask the operator for more"
+        said = f"The budget of {whose} is spent, or held by requests that run. Ask the operator for more."
     else:
-        until = f"It is whole again at {_moment(end)}; or ask the operator for more"
-    separator = ": " if not budget.amount else ". "
+        said = f"What is left of the budget of {whose} is held by requests that run. Try again when one has ended."
     return Problem(
         Kind.INSUFFICIENT_QUOTA,
-        f"The budget of {whose} is spent{separator}{until}.",
+        said,
         status=budget.status,
         should_retry=False if budget.status == 429 else None,
+    )
+
+
+def room_behind(denial: Denial) -> Room:
+    """What a denial says of the limit that it is for."""
+    reset_s = denial.retry_after_s or 0.0
+    return Room(
+        0 if denial.limit is Limit.REQUESTS else None,
+        reset_s,
+        0 if denial.limit is Limit.TOKENS else None,
+        reset_s,
     )
 
 

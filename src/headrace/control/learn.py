@@ -12,9 +12,10 @@ from collections import OrderedDict
 from typing import Final
 
 from headrace.control.solve import Matrix, solve
-from headrace.metering.estimate import MESSAGES, TEXT
+from headrace.metering.estimate import MESSAGES, TEXT, UPSTREAM
 from headrace.model.entry import Entry
 from headrace.model.estimate import Learned, Ratios, TextCount, quantities, ratios_from, weights
+from headrace.model.outcome import End
 
 MOST_MODELS: Final = 2_000
 MOST_SHARES: Final = 100
@@ -48,9 +49,10 @@ class Lessons:
         self._models: OrderedDict[str, _Model] = OrderedDict()
 
     def add(self, entry: Entry) -> None:
-        """Learn from one entry, if its usage is the upstream's own and final. Where other models took part, the totals
-        are not those of the whole text."""
-        if entry.usage_origin != "upstream" or not entry.model or entry.usage.extra:
+        """Learn from one entry, if it is completed and its usage is the upstream's own and final. Where other models
+        took part, the totals are not those of the whole text."""
+        is_whole = entry.end == End.COMPLETED.value and entry.usage_origin == UPSTREAM
+        if not is_whole or not entry.model or entry.usage.extra:
             return
         model = self._models.get(entry.model)
         if model is None:

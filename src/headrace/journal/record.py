@@ -181,6 +181,7 @@ def reduced(record: Record) -> Record:
         source=_plain(record.source),
         status=record.status if record.status is not None and 0 <= record.status <= 999 else None,
         usage=Usage(inconsistent=("unencodable",)),
+        money=record.money,
         early_open=record.early_open,
         client_request_id=_plain(record.client_request_id),
     )

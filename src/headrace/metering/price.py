@@ -83,11 +83,6 @@ def rounded(millionths: int, multiplier: int = NANO) -> int:
     return (millionths * multiplier + divisor // 2) // divisor
 
 
-def combined(one: int, other: int) -> int:
-    """One factor of two that both hold, such as a key's multiplier and its owner's: billionths, half up."""
-    return (one * other + NANO // 2) // NANO
-
-
 def served_tier(usage: Usage) -> str:
     """What a price's tiers are looked up by: tier, speed and place that served, in lower case and joined by `-`, each
     unless it is standard."""

@@ -10,11 +10,6 @@ INTERNAL = Problem(
 BAD_CODING = Problem(Kind.UPSTREAM_BAD_REPLY, "The upstream answered with an encoding that was not asked for.")
 SHUTDOWN = Problem(Kind.STOPPED, "The gateway is shutting down and ended this request.")
 NO_JOURNAL = Problem(Kind.OVERLOADED, "The gateway cannot write its journal now. Try again later.", retry_after_s=5.0)
-ALL_BUSY = Problem(
-    Kind.CHANNELS_BUSY,
-    "The gateway uses all that it may of every channel of this model. Try again later.",
-    retry_after_s=1.0,
-)
 NO_CHANNEL = Problem(Kind.NO_CHANNEL_AVAILABLE, "No channel of this model can take the request now.")
 
 

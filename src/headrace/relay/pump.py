@@ -162,10 +162,10 @@ class Pump:
         task.add_done_callback(lambda _: _resolve(done, None))
         try:
             await done
-            return task.result() if task.done() and self.machine.outcome is None else None
         finally:
             task.cancel()
             await asyncio.wait((task,))
+        return task.result() if not task.cancelled() and self.machine.outcome is None else None
 
     def end(self, outcome: Outcome) -> None:
         """End the exchange from outside: drain, an operator, a fault of our own."""

@@ -11,6 +11,8 @@ from headrace.model.allowance import CORRECTIONS, Claim, Spent, window_end
 from headrace.model.limits import Window
 
 _FIRST_SWEEP = 1024
+_DEAF_S = 2.0
+"""Longer than any command is waited for."""
 
 
 class Purse:
@@ -20,6 +22,7 @@ class Purse:
         "amount",
         "copy",
         "corrected",
+        "deaf_until",
         "held",
         "known",
         "ledger",
@@ -44,6 +47,8 @@ class Purse:
         """What all others settled."""
         self.corrected = 0
         """What rating entries again has changed; it goes up and down."""
+        self.deaf_until = 0.0
+        """Until then (wall time) what a shared store says of everybody may lack the last correction."""
         self.held = 0
         """What this worker's open exchanges may come to cost."""
         self.amount = 0
@@ -119,7 +124,9 @@ class Purses:
         purse.ledger = spent
         purse.known = True
         purse.own = max(purse.own, spent.parts.get(self._incarnation, 0))
-        purse.corrected = spent.parts.get(CORRECTIONS, 0)
+        corrected = spent.parts.get(CORRECTIONS, 0)
+        if purse.corrected != corrected:
+            purse.corrected, purse.deaf_until = corrected, self._wall_time() + _DEAF_S
         self._count_others(purse)
         return purse
 
@@ -140,7 +147,11 @@ class Purses:
         self.look(purse)
 
     def hear(self, purse: Purse, spent: int) -> None:
-        """Take in what everybody spent, as far as a shared store has heard of it."""
+        """Take in what everybody spent, as far as a shared store has heard of it. Just behind a correction it may lack
+        that, and what it says is passed over."""
+        if purse.deaf_until and self._wall_time() < purse.deaf_until:
+            return
+        purse.deaf_until = 0.0
         purse.others = max(purse.others, spent - purse.own - purse.corrected)
         self.look(purse)
 
