@@ -115,6 +115,29 @@ def test_a_short_stall_is_bridged_and_late_replies_leave_nothing(valkey: Valkey)
     assert stage.said == []
 
 
+def test_what_is_granted_too_late_for_its_request_counts_for_no_minute(valkey: Valkey) -> None:
+    """Three requests are refused while Valkey is silent; its late grants take nothing of what is left."""
+    stage = ValkeyStage(valkey.url, {**QUICK, "patience_s": 20.0, "beat_s": 60.0}, SharedOutage.REFUSE)
+    asked = claim(requests_per_minute=5, concurrent=100, tokens=7)
+
+    async def scenario() -> None:
+        counters = await stage.counters()
+        granted(await counters.claim([asked]))
+        valkey.freeze()
+        late = await asyncio.gather(*(counters.claim([asked]) for _ in range(3)))
+        assert {denied(one).limit for one in late} == {Limit.UNKNOWN}
+        valkey.thaw()
+
+        async def is_heard() -> bool:
+            return not isinstance(await counters.peek([asked]), Denial)
+
+        await eventually(is_heard)
+        standing = await balance(counters, asked)
+        assert (standing.requests, standing.tokens, standing.running) == (1, 7, 1)
+
+    stage.run(scenario)
+
+
 def test_the_policy_may_refuse(valkey: Valkey) -> None:
     stage = ValkeyStage(valkey.url, QUICK, SharedOutage.REFUSE)
     asked = claim(concurrent=5, wait=20.0)

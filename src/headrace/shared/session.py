@@ -8,7 +8,8 @@ HERE ──no answer in time──▶ SLOW ──all answers came, what changed 
                               └──────── no answer for long ─────────────────────────────────┘
 
 AWAY: nothing is sent; a try begins every `probe_s`. ENTERED: commands of earlier sessions count no more. HERE: `call`
-works. SLOW: as AWAY for everybody else. What changes while it is not HERE has to be named in `changed`.
+works. SLOW: as AWAY for everybody else, but what was given can be given back. What changes while it is not HERE has to
+be named in `changed`.
 """
 
 import asyncio
@@ -75,6 +76,7 @@ class Session:
         self.name = ""
         """What the scripts know this session by."""
         self.here = False
+        self._is_slow = False
         self.changed: set[str] = set()
         """Keys whose writing would be out of date."""
         self.came: Callable[[], None] = unheard
@@ -96,6 +98,11 @@ class Session:
             answer(ConnectionResetError("Valkey is away"))
         else:
             self._pipeline.send(words, answer)
+
+    def call_if_slow(self, command: Command) -> None:
+        """Run a script behind what is still to be answered; nothing happens if not SLOW."""
+        if self._pipeline is not None and self._is_slow:
+            self._pipeline.send(self._words(command), unheard)
 
     async def ask(self, command: Command) -> Reply | Exception:
         """The reply to a script, also if it is an error."""
@@ -131,13 +138,13 @@ class Session:
 
     def lost(self, reason: str) -> None:
         """See Watcher."""
-        self.here = False
+        self.here = self._is_slow = False
         if self._ended is not None and not self._ended.done():
             self._ended.set_result(reason)
 
     def slow(self) -> None:
         """See Watcher."""
-        self.here = False
+        self._is_slow, self.here = self.here, False
 
     def caught_up(self) -> None:
         """See Watcher."""
@@ -209,7 +216,7 @@ class Session:
         for asked in self._writes(pipeline, self.changed):
             asked.add_done_callback(self._look)
         self.changed = set()
-        self.here = True
+        self.here, self._is_slow = True, False
 
     def _look(self, asked: "asyncio.Future[Reply]") -> None:
         """What could not be written does not stand there: begin anew."""
@@ -234,7 +241,7 @@ class Session:
 
     def _part(self) -> None:
         """A session is over, however it ended."""
-        self.here = False
+        self.here = self._is_slow = False
         pipeline, self._pipeline = self._pipeline, None
         if pipeline is not None:
             pipeline.close()

@@ -158,8 +158,11 @@ class ValkeyCounters:
 
     def settled(self, tallied: Tallied, keys: tuple[str, ...], second: int, tokens: int, undone: bool) -> None:
         """The tally has taken a lease back: tell Valkey."""
+        command = self._records.settle(tallied, keys, self._session.name, second, tokens, undone)
         if not self._session.here:
             self._session.changed.update(keys)
+            if second:  # `changed` has no minutes: what is granted too late for its request would count for one
+                self._session.call_if_slow(command)
             return
 
         def answer(reply: Reply | Exception) -> None:
@@ -169,7 +172,7 @@ class ValkeyCounters:
             for place, purse in enumerate(purse for purse in tallied.purses if purse is not None and reply):
                 self._purses.hear(purse, spent_from_reply(reply, place * 2))
 
-        self._session.call(self._records.settle(tallied, keys, self._session.name, second, tokens, undone), answer)
+        self._session.call(command, answer)
 
     async def _denial(self, claims: Sequence[Claim], purses: Sequence[Purse | None], reply: object) -> Denial | None:
         """What a reply that grants nothing says; None: ask again."""
