@@ -42,7 +42,8 @@ _MODEL = "{{routes: [{routes}], max_attempts: 1, max_output: 20, price: {{input:
 
 
 class Nodes:
-    """See above. The first node's policy for an outage of Valkey is `allow`, the second's `refuse`. Its clients run in
+    """See above. Their policy for an outage of Valkey is `refuse`, until `set_policy`: on a busy machine Valkey may now
+    and then answer too late, which is an outage for a moment, and with `allow` more would pass then. The clients run in
     a thread, so that a test may wait for what becomes of them."""
 
     def __init__(
@@ -61,8 +62,9 @@ class Nodes:
         secret = folder / "secret"
         secret.write_text(secrets.token_hex(32))
         secret.chmod(0o600)
-        self.configs = []
-        for name, outage in (("a", "allow"), ("b", "refuse")):
+        self.configs: list[Path] = []
+        self._policies = ["refuse", "refuse"]
+        for name, outage in zip("ab", self._policies, strict=True):
             (folder / name).mkdir()
             self.configs.append(
                 write_config(
@@ -95,6 +97,16 @@ class Nodes:
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(Fleet.start, (fleet for fleet in self.fleets if not fleet.is_running())))
 
+    def set_policy(self, node: int, outage: str) -> None:
+        """Have a node run with another `state.shared_outage`: where it does not, it is started with that."""
+        before, self._policies[node] = self._policies[node], outage
+        if before != outage:
+            config = self.configs[node]
+            config.write_text(config.read_text().replace(f"shared_outage: '{before}'", f"shared_outage: '{outage}'"))
+            if self.fleets[node].is_running():
+                self.fleets[node].kill()
+        self.ensure()
+
     # ---- requests
 
     def requests(self, key: str, model: str, count: int, *, stream: bool = True) -> list[Asked]:
@@ -109,6 +121,24 @@ class Nodes:
         """Send them all at once, to the nodes (both, if none is named) by fours in turn, and hear every answer to its
         end."""
         self.start(self._ask(asked, nodes)).result()
+
+    def ask_until_told(self, asked: list[Asked]) -> None:
+        """The same, and another request in place of each that hears 503: Valkey had answered too late."""
+        self.ask(asked)
+        until(lambda: not self._ask_again(asked), "an answer of Valkey in time")
+
+    def _ask_again(self, asked: list[Asked]) -> bool:
+        """Whether any still had to be told."""
+        untold = [at for at, one in enumerate(asked) if one.status == 503]
+        again = [self._again(asked[at]) for at in untold]
+        self.ask(again)
+        for at, one in zip(untold, again, strict=True):
+            asked[at] = one
+        return bool(untold)
+
+    def _again(self, one: Asked) -> Asked:
+        key, self._number = one.marker.rpartition("-")[0], self._number + 1
+        return Asked(f"{key}-{self._number - 1:07d}", one.protocol, one.model, one.stream, secret=one.secret)
 
     def open(self, asked: Sequence[Asked], *nodes: int) -> None:
         """The same with streams that do not end: returns once each has its head."""

@@ -80,7 +80,15 @@ def pair(
 @pytest.fixture
 def nodes(pair: Nodes) -> Iterator[Nodes]:
     """Both run, whatever an earlier test did to them. Each test has keys of its own."""
-    pair.ensure()
+    pair.set_policy(0, "refuse")
+    yield pair
+    pair.leave()
+
+
+@pytest.fixture
+def allowing(pair: Nodes) -> Iterator[Nodes]:
+    """The first of them goes on by itself where Valkey is away."""
+    pair.set_policy(0, "allow")
     yield pair
     pair.leave()
 
@@ -107,7 +115,7 @@ def test_ten_at_once_under_load(nodes: Nodes) -> None:
     assert most == PLACES
     assert max(told) == PLACES
     assert {one.end for one in asked} <= {End.WHOLE, End.BROKEN}
-    assert Counter(one.status for one in asked).keys() <= {200, 400}, "all of them found a place in time"
+    assert not [one for one in asked if one.status not in (200, 400, 503)], "all found a place; 503: Valkey was late"
     assert len(_workers(asked)) == 4
     assert {nodes.standing(node, "busy")["concurrent"]["used"] for node in (0, 1)} == {0}
 
@@ -118,7 +126,9 @@ def test_six_hundred_a_minute(nodes: Nodes) -> None:
     began = time.monotonic()
     asked = nodes.requests("minute", "short", RATE + 200, stream=False)
     for at in range(0, len(asked), 100):
-        nodes.ask(asked[at : at + 100])
+        some = asked[at : at + 100]
+        nodes.ask_until_told(some)
+        asked[at : at + 100] = some
     took_s = time.monotonic() - began
     assert took_s < 60 - SLACK_S, "the machine is too slow for this test"
     passed, refused = _passed(asked), [one for one in asked if one.status == 429]
@@ -140,82 +150,6 @@ def test_six_hundred_a_minute(nodes: Nodes) -> None:
         assert least >= RATE
 
 
-# ---- Valkey away, and empty
-
-
-def test_valkey_away(nodes: Nodes) -> None:
-    """Case B117. `allow` goes on with each worker's own counts, `refuse` says that it cannot tell: it takes no key for
-    unknown, and no limit for reached."""
-    nodes.ask(nodes.requests("away", "short", 8))
-    before = _said_back(nodes)
-    nodes.valkey.kill()
-    try:
-        allowing, refusing = nodes.requests("away", "short", 100), nodes.requests("away", "short", 20)
-        nodes.ask(allowing, 0)
-        nodes.ask(refusing, 1)
-        unlimited = nodes.requests("free", "short", 16)
-        nodes.ask(unlimited)
-    finally:
-        nodes.valkey.start()
-    back = time.monotonic()
-    passed = Counter(one.incarnation for one in _passed(allowing))
-    print(f"Valkey away: {len(_passed(allowing))} of {len(allowing)} passed, {sorted(passed.values())} by worker")
-    assert Counter(one.status for one in allowing).keys() == {200, 429}
-    assert len(passed) == 2
-    assert max(passed.values()) <= 20
-    assert len(_passed(allowing)) >= 2 * 20 - 8, "only what the worker itself had counted before"
-    assert Counter(one.status for one in refusing) == {503: 20}
-    assert {word_in(one) for one in refusing if one.protocol == "chat"} == {"overloaded"}
-    assert all(int(one.retry_after) >= 1 for one in refusing)
-    assert {one.status for one in unlimited} == {200}
-    assert not nodes.calls(refusing)
-    until(lambda: _said_back(nodes) == before + 4, "the return of each worker", RECOVERY_S)
-    print(f"all four workers count in Valkey again {time.monotonic() - back:.1f} s after its start")
-    asked = nodes.requests("back", "short", 100)
-    nodes.ask(asked)
-    assert Counter(one.status for one in asked) == {200: 20, 429: 80}
-
-
-@pytest.mark.parametrize("how", ["killed", "emptied"])
-def test_what_valkey_lost_is_right_again(nodes: Nodes, how: str) -> None:
-    """Places that are taken, also those that were given while it was away; money that is held and that is spent, before
-    and meanwhile. Then exactly what is left of either is given."""
-    places, money = f"places-{how}", f"money-{how}"
-    streams = nodes.requests(places, "endless", 6)
-    nodes.open(streams[:3], 0)
-    nodes.open(streams[3:], 1)
-    calls = nodes.requests(money, "call", 8)
-    nodes.ask(calls)
-    payers = nodes.requests(money, "endless", 4)
-    nodes.open(payers[:2], 0)
-    nodes.open(payers[2:], 1)
-    before = _said_back(nodes)
-    if how == "emptied":
-        nodes.valkey.execute("FLUSHALL")
-    else:
-        nodes.valkey.kill()
-        meanwhile, spent = nodes.requests(places, "endless", 2), nodes.requests(money, "call", 2)
-        nodes.open(meanwhile, 0)
-        nodes.ask(spent, 0)
-        nodes.valkey.start()
-        streams, calls = streams + meanwhile, calls + spent
-    lost = time.monotonic()
-    assert {one.status for one in streams + calls + payers} == {200}
-    taken, paid = len(streams), (len(calls) * HOLD, len(payers) * HOLD)
-    until(lambda: _said_back(nodes) == before + 4, "the return of each worker", RECOVERY_S)
-    for node in (0, 1):
-        until(lambda node=node: _standing(nodes, node, places)[0] == taken, "the places", RECOVERY_S)  # type: ignore[misc]
-        until(lambda node=node: _money(nodes, node, money) == paid, "the money", RECOVERY_S)  # type: ignore[misc]
-    print(f"what Valkey lost ({how}) stands there again after {time.monotonic() - lost:.1f} s")
-    more = nodes.requests(places, "endless", 24)
-    nodes.open(more)
-    assert Counter(one.status for one in more) == {200: PLACES - taken, 429: 24 - (PLACES - taken)}
-    buyers = nodes.requests(money, "call", 40)
-    nodes.ask(buyers)
-    affordable = 20 - len(calls) - len(payers)
-    assert Counter(one.status for one in buyers) == {200: affordable, 402: 40 - affordable}
-
-
 # ---- budgets
 
 
@@ -225,8 +159,8 @@ def test_a_budget_for_fifty_calls(nodes: Nodes, before: int) -> None:
     the others are told in their dialects, and the upstream hears of none of those. Whoever knows the budget before."""
     key = f"fifty-{before}"
     earlier, asked = nodes.requests(key, "call", before), nodes.requests(key, "call", 200)
-    nodes.ask(earlier)
-    nodes.ask(asked)
+    nodes.ask_until_told(earlier)
+    nodes.ask_until_told(asked)
     passed, refused = _passed(asked), [one for one in asked if one.status == 402]
     print(
         f"fifty: {len(passed)} passed in {len(_workers(passed))} workers, {len(refused)} were refused in"
@@ -249,7 +183,7 @@ def test_calls_that_cost_less_than_their_holds(nodes: Nodes) -> None:
     while _money(nodes, 0, "tenths")[0] < amount:
         assert len(rounds) < 100, "it is never spent"
         rounds.append(nodes.requests("tenths", "tenth", 40))
-        nodes.ask(rounds[-1])
+        nodes.ask_until_told(rounds[-1])
         until(lambda: _money(nodes, 0, "tenths")[1] == 0, "the end of what is held")
     asked = [one for some in rounds for one in some]
     spent, held = _money(nodes, 1, "tenths")
@@ -311,31 +245,109 @@ def _wait_for_status(nodes: Nodes, secret: str, status: int, workers: set[int]) 
     return last
 
 
-# ---- a node that dies; last, so that it need not be started again
+# ---- a node that dies: the first, which is started with another policy for the next test
 
 
 def test_a_killed_node_gives_back_its_places_and_holds(nodes: Nodes) -> None:
     streams = nodes.requests("held", "endless", PLACES)
     survivors, dying = streams[: PLACES // 2], streams[PLACES // 2 :]
-    nodes.open(survivors, 0)
-    nodes.open(dying, 1)
+    nodes.open(survivors, 1)
+    nodes.open(dying, 0)
     more = nodes.requests("held", "endless", 20)
-    nodes.ask(more)
+    nodes.ask_until_told(more)
     assert {one.status for one in streams} == {200}
     assert {one.status for one in more} == {429}
     assert all(int(one.retry_after) >= 1 for one in more)
     assert {word_in(one) for one in more if one.protocol == "chat"} == {"concurrency_limit_exceeded"}
     assert not nodes.calls(more)
-    assert _standing(nodes, 0, "held") == (PLACES, PLACES * HOLD)
-    nodes.fleets[1].kill()
+    assert _standing(nodes, 1, "held") == (PLACES, PLACES * HOLD)
+    nodes.fleets[0].kill()
     killed = time.monotonic()
     until(lambda: all(one.end is End.BROKEN for one in dying), "the end of its streams")
     left = len(survivors)
-    until(lambda: _standing(nodes, 0, "held") == (left, left * HOLD), "what the dead held", FREED_WITHIN_S)
+    until(lambda: _standing(nodes, 1, "held") == (left, left * HOLD), "what the dead held", FREED_WITHIN_S)
     print(f"a node's {len(dying)} places and holds were free {time.monotonic() - killed:.1f} s after its death")
     again = nodes.requests("held", "endless", 20)
-    nodes.open(again, 0)
+    nodes.open(again, 1)
     assert Counter(one.status for one in again) == {200: PLACES - left, 429: 20 - (PLACES - left)}
+
+
+# ---- Valkey away, and empty
+
+
+def test_valkey_away(allowing: Nodes) -> None:
+    """Case B117. `allow` goes on with each worker's own counts, `refuse` says that it cannot tell: it takes no key for
+    unknown, and no limit for reached."""
+    nodes = allowing
+    nodes.ask(nodes.requests("away", "short", 8))
+    before = _said_back(nodes)
+    nodes.valkey.kill()
+    try:
+        at_first, at_second = nodes.requests("away", "short", 100), nodes.requests("away", "short", 20)
+        nodes.ask(at_first, 0)
+        nodes.ask(at_second, 1)
+        unlimited = nodes.requests("free", "short", 16)
+        nodes.ask(unlimited)
+    finally:
+        nodes.valkey.start()
+    back = time.monotonic()
+    passed = Counter(one.incarnation for one in _passed(at_first))
+    print(f"Valkey away: {len(_passed(at_first))} of {len(at_first)} passed, {sorted(passed.values())} by worker")
+    assert Counter(one.status for one in at_first).keys() == {200, 429}
+    assert len(passed) == 2
+    assert max(passed.values()) <= 20
+    assert len(_passed(at_first)) >= 2 * 20 - 8, "only what the worker itself had counted before"
+    assert Counter(one.status for one in at_second) == {503: 20}
+    assert {word_in(one) for one in at_second if one.protocol == "chat"} == {"overloaded"}
+    assert all(int(one.retry_after) >= 1 for one in at_second)
+    assert {one.status for one in unlimited} == {200}
+    assert not nodes.calls(at_second)
+    until(lambda: _said_back(nodes) == before + 4, "the return of each worker", RECOVERY_S)
+    print(f"all four workers count in Valkey again {time.monotonic() - back:.1f} s after its start")
+    asked = nodes.requests("back", "short", 100)
+    nodes.ask(asked)
+    assert Counter(one.status for one in asked) == {200: 20, 429: 80}
+
+
+@pytest.mark.parametrize("how", ["killed", "emptied"])
+def test_what_valkey_lost_is_right_again(allowing: Nodes, how: str) -> None:
+    """Places that are taken, also those that were given while it was away; money that is held and that is spent, before
+    and meanwhile. Then exactly what is left of either is given."""
+    nodes = allowing
+    places, money = f"places-{how}", f"money-{how}"
+    streams = nodes.requests(places, "endless", 6)
+    nodes.open(streams[:3], 0)
+    nodes.open(streams[3:], 1)
+    calls = nodes.requests(money, "call", 8)
+    nodes.ask(calls)
+    payers = nodes.requests(money, "endless", 4)
+    nodes.open(payers[:2], 0)
+    nodes.open(payers[2:], 1)
+    before = _said_back(nodes)
+    if how == "emptied":
+        nodes.valkey.execute("FLUSHALL")
+    else:
+        nodes.valkey.kill()
+        meanwhile, spent = nodes.requests(places, "endless", 2), nodes.requests(money, "call", 2)
+        nodes.open(meanwhile, 0)
+        nodes.ask(spent, 0)
+        nodes.valkey.start()
+        streams, calls = streams + meanwhile, calls + spent
+    lost = time.monotonic()
+    assert {one.status for one in streams + calls + payers} == {200}
+    taken, paid = len(streams), (len(calls) * HOLD, len(payers) * HOLD)
+    until(lambda: _said_back(nodes) == before + 4, "the return of each worker", RECOVERY_S)
+    for node in (0, 1):
+        until(lambda node=node: _standing(nodes, node, places)[0] == taken, "the places", RECOVERY_S)  # type: ignore[misc]
+        until(lambda node=node: _money(nodes, node, money) == paid, "the money", RECOVERY_S)  # type: ignore[misc]
+    print(f"what Valkey lost ({how}) stands there again after {time.monotonic() - lost:.1f} s")
+    more = nodes.requests(places, "endless", 24)
+    nodes.open(more)
+    assert Counter(one.status for one in more) == {200: PLACES - taken, 429: 24 - (PLACES - taken)}
+    buyers = nodes.requests(money, "call", 40)
+    nodes.ask(buyers)
+    affordable = 20 - len(calls) - len(payers)
+    assert Counter(one.status for one in buyers) == {200: affordable, 402: 40 - affordable}
 
 
 # ---- parts
