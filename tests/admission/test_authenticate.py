@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from headrace.admission.authenticate import authenticate, credentials
+from headrace.admission.authenticate import authenticate, authenticate_for_usage, credentials
 from headrace.model.headers import Headers
-from headrace.model.key import Key, KeyDigest, KeyState, digest_key, key_digest
+from headrace.model.key import Former, Key, KeyDigest, KeyState, digest_key, key_digest
 from headrace.model.problem import Kind, Problem
 from headrace.model.request import RequestHead
 
@@ -177,3 +177,15 @@ def test_a_disabled_key_says_nothing_of_addresses() -> None:
     found = answer("::1", state=KeyState.DISABLED)
     assert isinstance(found, Problem)
     assert "switched off" in found.message
+
+
+def test_an_expired_key_may_ask_how_it_stands_but_no_replaced_secret() -> None:
+    expired = replace(KEY, expires=NOW - 1)
+    asked = head([X])
+    assert isinstance(authenticate(asked, Keys(expired), DIGEST, NOW), Problem)
+    assert authenticate_for_usage(asked, Keys(expired), DIGEST, NOW) == expired
+    for until, found in ((NOW + 1, True), (NOW, False)):
+        former = replace(KEY, digest=b"new").by_former(Former(KEY.digest, until))
+        told = authenticate_for_usage(asked, Keys(former), DIGEST, NOW)
+        assert isinstance(told, Key) is found
+    assert isinstance(told, Problem) and told.kind is Kind.EXPIRED_API_KEY
