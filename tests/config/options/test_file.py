@@ -67,6 +67,7 @@ UNSET = {
     "key.overrides[0].early_open_cold",
     "key.stop",  # of keys in the database alone
     "key.former",  # no secret of the file is replaced but by another
+    "key.is_former",
     # no credential waits, and no owner for upstreams
     "channel.credentials[0].limits[0].wait",
     "channel.credentials[0].limits[0].upstream_wait",
