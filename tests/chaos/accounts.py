@@ -90,8 +90,9 @@ class Accounts:
     origins: Counter[str] = field(default_factory=Counter)
 
     def estimable(self) -> list[Pair]:
-        """The estimates of answers that are long enough."""
-        return [pair for pair in self.estimated if pair.had >= ESTIMABLE]
+        """The estimates of answers that are long enough. A stream that failed is billed what it had reported, which is
+        none."""
+        return [pair for pair in self.estimated if pair.had >= ESTIMABLE and pair.entry.end != "failed"]
 
 
 def compare(entries: Sequence[Entry], calls: Iterable[Recorded]) -> Accounts:
