@@ -7,16 +7,15 @@
 The sums are those of the database at `positions` of the ingestion at any time: both change in one go, in one task.
 """
 
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from headrace.journal.place import Incarnation, Position
-from headrace.link.figures import Figures, JournalPosition, OpenCharge
+from headrace.link.figures import Figures, JournalPosition, OpenCharge, by_purse, follow
 from headrace.model.allowance import Spent
-from headrace.model.entry import Entry, Opened, Record
+from headrace.model.entry import Entry, Record
 from headrace.model.estimate import Learned
 from headrace.model.purses import Budgets
 from headrace.state.ledger import OpenExchange
@@ -82,18 +81,7 @@ class Spending:
         if self.is_empty:
             return
         running = self._open.setdefault(source.name, {})
-        added: Counter[str] = Counter()
-        for record in (*records, *settled):
-            if isinstance(record, Entry):
-                running.pop(record.id, None)
-                if record.money.counted:
-                    for purse in self._budgets.counting(record.key, record.owner, record.at):
-                        added[purse] += record.money.counted
-            elif isinstance(record, Opened):
-                running[record.id] = OpenCharge(record.id, record.key, record.owner, record.at)
-            elif (one := running.get(record.id)) is not None:
-                running[record.id] = OpenCharge(one.id, one.key, one.owner, one.at, record.money.counted)
-        for purse, amount in added.items():
+        for purse, amount in by_purse(follow(running, (*records, *settled)), self._budgets).items():
             if (before := self._sums.get(purse)) is not None:
                 parts = {**before.parts, source.name: before.parts.get(source.name, 0) + amount}
                 self._sums[purse] = msgspec.structs.replace(before, parts=parts)

@@ -17,10 +17,9 @@ import msgspec
 
 from headrace.journal.place import Incarnation, Position, incarnations
 from headrace.journal.reader import bytes_behind, read_batch
-from headrace.link.figures import FIGURES_FILE, Figures, JournalPosition, OpenCharge
+from headrace.link.figures import FIGURES_FILE, Figures, JournalPosition, by_purse, follow
 from headrace.link.sealed_file import SealedFileError
 from headrace.model.allowance import Spent
-from headrace.model.entry import Entry, Opened
 from headrace.model.estimate import Learned
 from headrace.model.purses import Budgets
 
@@ -94,23 +93,10 @@ def _rest(source: Incarnation, taken: JournalPosition, budgets: Budgets) -> Coun
     position = Position(taken.segment, taken.offset)
     while True:
         batch = read_batch(source, position)
-        for record in batch.records:
-            if isinstance(record, Entry):
-                running.pop(record.id, None)
-                _count(added, budgets, OpenCharge(record.id, record.key, record.owner, record.at, record.money.counted))
-            elif isinstance(record, Opened):
-                running[record.id] = OpenCharge(record.id, record.key, record.owner, record.at)
-            elif (one := running.get(record.id)) is not None:
-                running[record.id] = OpenCharge(one.id, one.key, one.owner, one.at, record.money.counted)
+        added.update(by_purse(follow(running, batch.records), budgets))
         if batch.ended or batch.after == position:
             break
         position = batch.after
-    for one in running.values() if batch.ended else ():
-        _count(added, budgets, one)
+    if batch.ended:
+        added.update(by_purse(running.values(), budgets))
     return added
-
-
-def _count(added: Counter[str], budgets: Budgets, charge: OpenCharge) -> None:
-    if charge.counted:
-        for purse in budgets.counting(charge.key, charge.owner, charge.at):
-            added[purse] += charge.counted
